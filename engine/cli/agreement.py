@@ -101,6 +101,8 @@ def agreement_command(
         echo(*_texts(f"“{row.name}”", row))
     if len(table.labels) > MAX_LABELS:
         echo(f"… and {len(table.labels) - MAX_LABELS:,} more labels")
+    if table.note:
+        echo(table.note)
     for row in table.pairs:
         echo(*_texts(join(", ", list(row.coders)), row))
     for file in filter(None, (out, disputed)):

@@ -51,14 +51,14 @@ class Codes:
         coded: Floats = (self.table >= 0).sum(axis=1).astype(np.float64)
         return coded
 
-    def of(self, coders: Sequence[int]) -> "Codes":
+    def of(self, coders: Sequence[int]) -> Self:
         """The codes of some coders, by index."""
-        return Codes(self.kinds, self.table[:, list(coders)], self.categories)
+        return self.recoded(self.table[:, list(coders)], self.categories)
 
-    def against_others(self, category: int) -> "Codes":
-        """One category (1) against all others (0)."""
-        binary = np.where(self.table < 0, -1, (self.table == category).astype(np.int64))
-        return Codes(self.kinds, binary, 2)
+    def recoded(self, table: NDArray[np.int64], categories: int) -> Self:
+        """The same rows with other codes of each distinct row, int64 [U, R]."""
+        codes = self.from_rows(table, categories)
+        return replace(codes, kinds=codes.kinds[self.kinds])
 
     def measure(
         self, name: str, parts: ArrayLike, compute: Callable[[Sums], NDArray[np.float64]]

@@ -50,6 +50,11 @@ TITLES: dict[str, Phrase] = {
 """Titles of the coefficients, by name."""
 
 
+TOO_MANY = phrase(
+    "There are too many different labels to compute other coefficients of all labels together."
+)
+
+
 class AgreementRow(NamedTuple):
     """Coefficients of all codes, of one label, or of a pair of coders."""
 
@@ -61,9 +66,12 @@ class AgreementRow(NamedTuple):
 
 
 class AgreementTable(NamedTuple):
+    """All parts; `note` is a sentence on what could not be computed, or empty."""
+
     overall: AgreementRow
     labels: tuple[AgreementRow, ...]
     pairs: tuple[AgreementRow, ...]  # empty for two coders, which `overall` is
+    note: str
 
 
 def agreement(
@@ -84,10 +92,12 @@ def agreement(
 
     everyone = range(len(codings.coders))
     pairs = list(combinations(everyone, 2)) if len(codings.coders) > 2 else []
+    overall = row("", everyone, None)
     return AgreementTable(
-        row("", everyone, None),
+        overall,
         tuple(row(label, everyone, label) for label in coded.labels[:MAX_LABELS]),
         tuple(row("", pair, None) for pair in pairs),
+        TOO_MANY if [*overall.figures] == ["agreement"] else "",
     )
 
 
@@ -142,7 +152,7 @@ class _Coded:
                 yield percent_agreement(codes)
             return
         if label is not None:
-            codes = Codes(codes.kinds, self._as_coded(label), 2)
+            codes = codes.recoded(self._as_coded(label), 2)
         yield percent_agreement(codes)
         if codings.kind == "numbers":
             yield interval_alpha(codes, self._numbers)

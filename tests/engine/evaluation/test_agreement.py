@@ -22,6 +22,7 @@ from engine.evaluation.agreement import (
     ordinal_alpha,
     percent_agreement,
 )
+from engine.results import agreement as module
 from engine.results.agreement import agreement
 
 TOLERANCE = 1e-9
@@ -148,6 +149,26 @@ def test_the_table_has_each_label_and_pair_with_an_interval_from_the_seed():
         assert all(low <= value <= high for value, low, high in row.figures.values())
     assert agreement(codings, seed=1).overall.figures == table.overall.figures
     assert agreement(codings, seed=2).overall.figures != table.overall.figures
+
+
+def test_too_many_labels_are_named_instead_of_left_out(monkeypatch):
+    columns = {c: ["".join(p) for p in ("ab", "cd", "ef") * 4] for c in "ab"}
+    assert read(columns).labels == ("ab", "cd", "ef") and not agreement(read(columns)).note
+    monkeypatch.setattr(module, "MAX_ELEMENTS", 2)
+    table = agreement(read(columns))
+    assert table.note == module.TOO_MANY and [*table.overall.figures] == ["agreement"]
+
+
+def test_coefficients_of_many_labels_take_little_time():
+    """Rows that differ only in other labels are drawn together for a label."""
+    rng = np.random.default_rng(8)
+    rows = rng.integers(0, 60, (3_000, 2))
+    codes = Codes.from_rows(rows, 60)
+    assert len(codes.table) > 1_000
+    binary = codes.recoded((codes.table == 7).astype(np.int64), 2)
+    assert len(binary.table) == 4 and (binary.table[binary.kinds] == (rows == 7)).all()
+    pairs = Codes.from_rows(np.column_stack([rows, rng.integers(0, 9, 3_000)]), 60).of([0, 2])
+    assert len(pairs.table) <= 60 * 9
 
 
 def test_agreement_is_undefined_if_all_codes_are_the_same():

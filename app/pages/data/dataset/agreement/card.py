@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHeaderView
 from app.notices import Notices
 from app.pages.data.dataset.agreement.state import AgreementState, Measured
 from app.theme import SPACE, px
-from app.translation import in_language, tr
+from app.translation import in_language, tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.charts.figure_menu import FigureButton
@@ -133,9 +133,8 @@ class AgreementCard(Card):
         _fit(self.figures_table)
         self.matrix.show_codings(measured, self._pair())
         self.matrix.setVisible(self.matrix.confusion is not None)
-        self.note.setText(
-            self.tr("Values with 95 % intervals. A cell or a line lists its rows in dispute.")
-        )
+        note = self.tr("Values with 95 % intervals. A cell or a line lists its rows in dispute.")
+        self.note.setText(f"{note} {translated(measured.table.note)}".strip())
 
     def _part(self) -> AgreementRow | None:
         """The part of the chosen coders."""
