@@ -180,7 +180,11 @@ def _finish(
                 unsure += below.to_pylist().count(True)
             yield format_chunk(chunk, request.threshold)
 
-    write(request.out, output_schema(schema, request.threshold), tables(), request.raw)
+    metadata = {"precision": predictor.computed}
+    if predictor.agreement is not None:
+        metadata["agreement"] = str(predictor.agreement.phrase)
+    out_schema = output_schema(schema, request.threshold).with_metadata(metadata)  # for Parquet
+    write(request.out, out_schema, tables(), request.raw)
     limit = MAX_LEAST if request.threshold is None else min(unsure, MAX_LEAST)
     positions = least_certain(certainties, limit)
     least = format_chunk(take_rows(chunks, positions), None)

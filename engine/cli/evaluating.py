@@ -149,7 +149,6 @@ def evaluate(
         folder = None if run is None else RunFolder(run.absolute())
         seeds = {} if folder is None else scores_by_seed(folder, scored.predictions)
     options.print_loading_notes(scored.loading)
-    options.print_precision(scored.computed, precision)
     for note in scored.notes:
         echo_error(f"note: {note}")
     if predictions is not None:

@@ -89,7 +89,6 @@ def predict(
     given = _given(file, part, unlabelled, target, extra)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     options.print_loading_notes(predictor.loading)
-    options.print_precision(predictor.computed, precision)
     if threshold is None:
         threshold = predictor.learner.prediction.unsure_below
     question = Apply(

@@ -7,8 +7,56 @@ from pydantic import Field
 
 from engine.config.dataset import Mapping, Reading, Source, StoredData
 from engine.config.phrases import PhraseField
+from engine.config.task import percent
+from engine.config.tasks import metric_text
 from engine.messages import Message
+from engine.messages.explore.text import PRECISIONS
 from engine.messages.question import Answer, Question
+from engine.phrases import Phrase, join, phrase
+
+
+class Agreement(Message):
+    """Agreement of the fastest precision with fp32 on validation rows.
+
+    Args:
+        computed: precision; float32 if nothing faster agrees.
+        exact_layers: indices of the layers that stay in fp32.
+        rows: number of validation rows.
+        equal: fraction of equal predictions.
+        metric, score, exact_score: a score of these rows, and the score in fp32.
+        times: speed relative to fp32 on this machine.
+    """
+
+    computed: Literal["float32", "bfloat16", "int8"] = "float32"
+    exact_layers: tuple[int, ...] = ()
+    rows: int
+    equal: float = 1.0
+    metric: str
+    score: float
+    exact_score: float
+    times: float = 1.0
+
+    @property
+    def phrase(self) -> Phrase:
+        if self.computed == "float32":
+            return phrase(
+                "fp32: nothing faster agrees with it on {n:,} validation row(s).", n=self.rows
+            )
+        sentence = phrase(
+            "{precision}: {equal} of predictions equal to fp32 on {n:,} validation row(s); "
+            "{metric} {score} against {exact}; {times:.1f} times as fast.",
+            precision=PRECISIONS[self.computed],
+            equal=percent(self.equal),
+            n=self.rows,
+            metric=self.metric,
+            score=metric_text(self.metric, self.score),
+            exact=metric_text(self.metric, self.exact_score),
+            times=self.times,
+        )
+        if not self.exact_layers:
+            return sentence
+        kept = phrase("{n} layer(s) in fp32.", n=len(self.exact_layers))
+        return join(" ", (sentence, kept))
 
 
 class Applied(Answer):
@@ -23,7 +71,7 @@ class Applied(Answer):
             below the threshold if there is one.
         positions: of these rows among all.
         computed: precision; float32 is exact.
-        notes: remarks about the rows.
+        notes: remarks about the rows, and on the agreement of reduced precision.
     """
 
     kind: Literal["applied"] = "applied"
@@ -80,6 +128,23 @@ class Apply(Question):
     batch_size: int = 32
     exact: bool = True
     resume: bool = False
+
+
+class AgreementMeasured(Answer):
+    """The fastest precision that agrees; None if the validation rows of the model are unknown."""
+
+    kind: Literal["agreement_measured"] = "agreement_measured"
+    agreement: Agreement | None
+
+
+class MeasureAgreement(Question):
+    """Find the fastest precision whose predictions for validation rows agree with fp32."""
+
+    answered_by: ClassVar[type[Answer]] = AgreementMeasured
+    kind: Literal["measure_agreement"] = "measure_agreement"
+    checkpoint: Path
+    max_length: int | None = None
+    batch_size: int = 32
 
 
 class FirstPredicted(Answer):

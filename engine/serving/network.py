@@ -4,7 +4,7 @@ Shapes: N rows, D hidden size, V vocabulary, S shortlist; … any leading dimens
 """
 
 import copy
-from collections.abc import Generator, Iterable
+from collections.abc import Container, Generator, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -107,14 +107,15 @@ class ShortlistHead(MlmHead):
         return logits.scatter(-1, first, exact)
 
 
-def pack_network(network: Network, kind: Kind) -> Network:
+def pack_network(network: Network, kind: Kind, exact: Container[int] = ()) -> Network:
     """Faster copy of a network; with float32 its results differ by rounding only.
 
     Shares all tensors with `network`, which must be in eval mode and may be packed in float32.
     Layers take memory twice, and the copy cannot be trained. Heads stay in float32, except for
-    tokens outside the shortlist, which use `kind`.
+    tokens outside the shortlist, which use `kind`; the layers with the indices `exact`
+    stay as they are.
     """
-    work = pack_layer_by_layer(network, kind)
+    work = pack_layer_by_layer(network, kind, exact)
     while True:
         try:
             next(work)
@@ -123,12 +124,17 @@ def pack_network(network: Network, kind: Kind) -> Network:
             return quick
 
 
-def pack_layer_by_layer(network: Network, kind: Kind) -> Generator[None, None, Network]:
+def pack_layer_by_layer(
+    network: Network, kind: Kind, exact: Container[int] = ()
+) -> Generator[None, None, Network]:
     """`pack_network` as a generator that yields after each layer; packing may take seconds."""
     quick, encoder = _shallow_copy(network), _shallow_copy(network.encoder)
     trim_memory()  # MKL's packed layout includes slack, which new memory does not back
     layers = nn.ModuleList()
-    for layer in network.encoder.layers:
+    for index, layer in enumerate(network.encoder.layers):
+        if index in exact:
+            layers.append(layer)
+            continue
         packed = _with_packed_weights(layer, kind)
         for part in packed.modules():  # faster attribute access than nn.Module's
             part.__dict__ |= part._modules | part._parameters

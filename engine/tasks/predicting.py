@@ -9,11 +9,14 @@ from engine.data.coverage import scripts_note, unknown_note
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
+from engine.messages.applying import Agreement
+from engine.messages.explore.text import PRECISIONS
 from engine.models import checkpoint
-from engine.phrases import join, phrase
+from engine.phrases import Phrase, join, phrase
 from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
 from engine.tasks import checkpoint_learner
+from engine.tasks.agreement import AgreementSearch
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import max_tokens, truncation_note
 from engine.tasks.learner import Examples, PredictionCollector
@@ -34,7 +37,8 @@ class Predictor:
 
         `max_length`: maximum tokens of an input; None: the model's usual one, at most 512.
 
-        Without `exact`, use the fastest precision whose results agree; `computed` names it.
+        Without `exact`, use the fastest precision whose results agree; `computed` names it, and
+        `agreement` is that on validation rows; None if only built-in texts were compared.
         `loading` reports on the tensors of the folder.
 
         Raises StudioError if the model was not fine-tuned.
@@ -48,13 +52,15 @@ class Predictor:
                 "This model has not been fine-tuned: it has no task head.",
                 join(" ", (*loaded.report.notes, phrase("Choose a fine-tuned model."))),
             )
-        if not exact:
-            serving.prepare_all(batch)
-        self._loaded, self.computed, _ = serving.take(exact)
         self.learner = learner
         learner.allows_new_labels = True
         self._max_length = min(max_length or max_tokens(loaded), loaded.spec.max_positions)
         self._batch = batch
+        self.agreement: Agreement | None = None
+        self.computed: str = "float32"
+        self._loaded, self._exact = loaded, exact
+        if not exact:
+            self._use_fast(serving, model)
         self._truncated = 0  # inputs of maximum length so far
         self._blank = 0  # rows without text so far
         self._characters = Counter[str]()  # of texts so far
@@ -91,7 +97,9 @@ class Predictor:
 
     def notes(self) -> tuple[str, ...]:
         """Notes on the rows so far, such as how many were truncated or have no text."""
-        notes = [truncation_note(self._truncated, self._max_length)] if self._truncated else []
+        notes: list[str] = [] if self._exact else [self._precision_note()]
+        if self._truncated:
+            notes.append(truncation_note(self._truncated, self._max_length))
         if note := unknown_note(self._unknown / max(self._tokens, 1)):
             notes.append(join(" ", [note, f"{scripts_note(self._characters)}."]))
         if new := self.learner.new_labels:
@@ -105,6 +113,30 @@ class Predictor:
         if self._blank:
             notes.append(phrase("{n:,} row(s) without text have no prediction.", n=self._blank))
         return tuple(notes)
+
+    def _use_fast(self, serving: Serving, model: Path | Serving) -> None:
+        """Use the fastest precision that agrees on validation rows, or else on built-in texts."""
+        found = None
+        if isinstance(model, Path):
+            settings = (self._max_length, self._batch)
+            found = AgreementSearch(self._loaded, self.learner, model, *settings).find()
+            self.learner.new_labels.clear()
+        if found is None:
+            serving.prepare_all(self._batch)
+            self._loaded, self.computed, _ = serving.take(exact=False)
+        else:
+            self._loaded, self.agreement = found
+            self.computed = self.agreement.computed
+
+    def _precision_note(self) -> Phrase:
+        if self.agreement is not None:
+            return self.agreement.phrase
+        if self.computed == "float32":
+            return phrase("Computed in fp32: nothing faster agrees with it on this machine.")
+        return phrase(
+            "Computed in {precision}, which agrees with fp32 on built-in texts.",
+            precision=PRECISIONS[self.computed],
+        )
 
     def _count(self, examples: Examples) -> None:
         tokens = examples.tokenized.token_ids(0, examples.tokenized.tokens)

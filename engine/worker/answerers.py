@@ -33,7 +33,7 @@ from engine.explore import (
 from engine.explore.ablation import ablate, average_heads
 from engine.explore.importing import import_model
 from engine.explore.limits import limited_memory
-from engine.messages.applying import Apply, PredictFirst
+from engine.messages.applying import AgreementMeasured, Apply, MeasureAgreement, PredictFirst
 from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
 from engine.messages.evaluating import Evaluate, FitBaselines
@@ -224,6 +224,14 @@ def _apply(question: Apply, context: WorkerContext) -> Answer:
     return apply(question, predictor, context.emit)
 
 
+def _measure_agreement(question: MeasureAgreement, _: WorkerContext) -> Answer:
+    from engine.tasks.predicting import Predictor
+
+    lower_priority()
+    predictor = Predictor(question.checkpoint, question.max_length, question.batch_size, False)
+    return AgreementMeasured(to=question.number, agreement=predictor.agreement)
+
+
 def _evaluate(question: Evaluate, context: WorkerContext) -> Answer:
     from engine.tasks.scoring import evaluate
 
@@ -329,6 +337,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     Import: _import,
     Export: _export,
     PredictFirst: _predict_first,
+    MeasureAgreement: _measure_agreement,
     Apply: _apply,
     Evaluate: _evaluate,
     FitBaselines: _fit_baselines,
