@@ -22,10 +22,13 @@ from engine.data.formats.reading import Recognition, recognise
 from engine.errors import StudioError
 from engine.files.home import folder_name, free_folder, newest_version
 from engine.messages.applying import (
+    Agreement,
+    AgreementMeasured,
     Applied,
     Apply,
     FileInput,
     FirstPredicted,
+    MeasureAgreement,
     PredictFirst,
     StoredInput,
 )
@@ -68,6 +71,10 @@ class ApplyingState(QObject):
         self.format = self.formats[0]
         self.folder = Path.home()
         self.threshold = stored_threshold(checkpoint)
+        self.is_exact = True  # fp32; otherwise the fastest precision that agrees
+        self.agreement: Agreement | None = None
+        self.is_measured = False
+        self._measuring: OneTimeWorker | None = None
         self.preview: FirstPredicted | None = None
         self.problem: Refused | None = None
         self.working: Working | None = None
@@ -220,6 +227,30 @@ class ApplyingState(QObject):
         self.threshold = threshold
         self._preview()
 
+    def set_exact(self, is_exact: bool) -> None:
+        """Choose fp32, or fewer bits, whose agreement is then measured in a separate process."""
+        self.is_exact = is_exact
+        if not is_exact and not self.is_measured and self._measuring is None:
+            self._measuring = self._studio.one_time_worker(
+                MeasureAgreement(checkpoint=self.checkpoint),
+                *(self._on_measured, self._on_not_measured),
+                owner=self,
+            )
+        self._preview()
+
+    @property
+    def is_measuring(self) -> bool:
+        return self._measuring is not None and not self.is_exact
+
+    def _on_measured(self, answer: Answer) -> None:
+        assert isinstance(answer, AgreementMeasured)
+        self._measuring, self.is_measured, self.agreement = None, True, answer.agreement
+        self.changed.emit()
+
+    def _on_not_measured(self, refusal: Refused) -> None:
+        self._measuring, self.is_exact, self.problem = None, True, refusal
+        self.changed.emit()
+
     def _set_inputs(self, inputs: dict[str, object]) -> None:
         used = {key: value for key, value in inputs.items() if value}
         guess = self.recognised.mapping if self.recognised else None
@@ -262,6 +293,7 @@ class ApplyingState(QObject):
             given=given,
             out=self.target,
             threshold=self.threshold if self.threshold and self.has_probabilities else None,
+            exact=self.is_exact,
             resume=resume,
         )
 
@@ -310,6 +342,9 @@ class ApplyingState(QObject):
 
     def stop(self) -> None:
         """End the worker when the dialog or the program closes."""
+        if self._measuring is not None:
+            self._measuring.cancel()
+            self._measuring, self.is_exact = None, True
         if self._worker is not None:
             self._worker.cancel()
             self._worker = self.working = None

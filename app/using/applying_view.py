@@ -125,6 +125,11 @@ class OptionsView(QWidget):
         self.threshold = ProbabilityBox(self.tr("Mark as unsure below"), state.threshold)
         self.threshold.setSpecialValueText(self.tr("off"))
         self.threshold.valueChanged.connect(state.set_threshold)
+        self.precision = ComboBox(self.tr("Precision"), BOX_CHARACTERS)
+        self.precision.addItem(self.tr("Exact (fp32)"), True)
+        self.precision.addItem(self.tr("Fast (fewer bits)"), False)
+        self.precision.activated.connect(lambda _: state.set_exact(self.precision.currentData()))
+        self.agreement = Text("", "muted", selectable=True)
         self.format = ComboBox(self.tr("Output format"), FORMAT_CHARACTERS)
         self.format.activated.connect(lambda _: state.set_format(self.format.currentData()))
         self.target = OneLine()
@@ -181,7 +186,8 @@ class OptionsView(QWidget):
                 spacing=2 * SPACE,
             )
             rows.append((self.tr("Mark as unsure below"), unsure))
-        rows.append((self.tr("Output format"), result))
+        precision = layouts.row(self.precision, (self.agreement, 1), spacing=2 * SPACE)
+        rows += [(self.tr("Precision"), precision), (self.tr("Output format"), result)]
         for index, (name, row) in enumerate(rows):
             grid.addWidget(Text(name, "strong", wraps=False), index, 0)
             grid.addLayout(row, index, 1)
@@ -239,7 +245,10 @@ class OptionsView(QWidget):
         cached = state.preview.cached if state.preview else 0
         text = self.tr("&Resume") if cached else self.tr("&Apply")
         buttons.set_text(self.start, text)
-        self.start.setEnabled(state.preview is not None)  # also while a changed one is computed
+        self.precision.setCurrentIndex(self.precision.findData(state.is_exact))
+        self.agreement.setText(self._agreement_text())
+        # also while a changed preview is computed
+        self.start.setEnabled(state.preview is not None and not state.is_measuring)
 
     def _source_text(self) -> str:
         stored = self._state.stored
@@ -296,6 +305,16 @@ class OptionsView(QWidget):
                 state.preview.cached,
             )
         return self.tr("The first rows as they will be written; predicted columns come last.")
+
+    def _agreement_text(self) -> str:
+        state = self._state
+        if state.is_exact:
+            return ""
+        if state.is_measuring:
+            return self.tr("Comparing with fp32 on the validation rows …")
+        if state.agreement is None:
+            return self.tr("Used if it agrees with fp32 on built-in texts: no validation rows.")
+        return translated(state.agreement.phrase)
 
     def _on_file(self) -> None:
         suffixes = " ".join(f"*{suffix}" for suffix in data_suffixes())

@@ -3,12 +3,14 @@
 import csv
 from types import SimpleNamespace
 
+import pyarrow.parquet as pq
 import pytest
 from PySide6.QtGui import QDesktopServices
 
 from app import background
 from app.library import describe_model
 from app.pages.data.view import DataPage
+from app.translation import translated
 from app.using.applying_state import EDITS, ApplyingState
 from app.widgets.context_menu import context_menu
 from engine.config.dataset import FileData, Mapping, Reading, Split, StoredData
@@ -160,3 +162,34 @@ def test_the_rows_without_a_label_that_a_run_left_out_are_proposed(
     qtbot.waitUntil(lambda: state.stored is not None)
     assert (state.rows, state.format) == ("unlabelled", EDITS)
     assert state.question().given.rows == "unlabelled"
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_fewer_bits_are_offered_with_their_agreement_on_validation_rows(
+    qtbot, tab, tuned, dataset, tmp_path
+):
+    tab.show_model(tuned("text_classification").checkpoint, "films")
+    qtbot.waitUntil(lambda: tab.try_view is not None)
+    tab.apply_to(None)
+    choices, state = tab.dialog.choices, tab.dialog.state
+    state.set_folder(tmp_path)
+    state.open_rows(dataset.folder)
+    qtbot.waitUntil(lambda: state.preview is not None, timeout=PATIENCE)
+    assert choices.agreement.text() == "" and state.question().exact
+    choices.precision.setCurrentIndex(1)
+    choices.precision.activated.emit(1)
+    assert choices.agreement.text() == "Comparing with fp32 on the validation rows …"
+    assert not choices.start.isEnabled()
+    qtbot.waitUntil(lambda: state.is_measured and not state.is_loading, timeout=PATIENCE)
+    sentence = translated(state.agreement.phrase)
+    assert choices.agreement.text() == sentence
+    assert "validation row" in choices.agreement.text() and not state.question().exact
+    assert_accessible(tab.dialog)
+    state.set_format(".parquet")
+    qtbot.waitUntil(lambda: state.preview is not None and not state.is_loading, timeout=PATIENCE)
+    choices.start.click()
+    qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)
+    assert sentence in tab.dialog.outcome.notes.text()
+    metadata = pq.read_schema(state.applied.out).metadata
+    assert metadata[b"agreement"].decode() == str(state.agreement.phrase)
+    assert metadata[b"precision"].decode() == state.applied.computed

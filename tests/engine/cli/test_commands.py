@@ -204,7 +204,9 @@ def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
 def test_fast_predictions_agree_with_exact_ones_in_order(
     capsys, model, tmp_path, monkeypatch, quick
 ):
-    monkeypatch.setattr("engine.serving.serving.MIN_SPEEDUP", 0 if quick else 1e9)
+    monkeypatch.setattr("engine.tasks.agreement.MIN_SPEEDUP", 0 if quick else 1e9)
+    monkeypatch.setattr("engine.tasks.agreement.MIN_EQUAL", 0)
+    monkeypatch.setattr("engine.tasks.agreement.MAX_LOSS", 1)
     data, written = small.sentences(tmp_path / "new.csv", rows=40), {}
     for precision in ("exact", "fast"):
         out = tmp_path / f"{precision}.csv"
@@ -212,7 +214,8 @@ def test_fast_predictions_agree_with_exact_ones_in_order(
         assert main([*arguments, "--precision", precision]) == 0
         written[precision] = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
         stderr = capsys.readouterr().err
-    assert ("agrees with fp32 on built-in texts" if quick else "nothing faster agrees") in stderr
+    assert ("of predictions equal to fp32 on 10 validation rows" in stderr) == quick
+    assert ("nothing faster agrees" in stderr) != quick
     for fast, exact in zip(written["fast"], written["exact"], strict=True):
         assert fast["text"] == exact["text"]
         assert float(fast["p(good)"]) == pytest.approx(float(exact["p(good)"]), abs=0.02)

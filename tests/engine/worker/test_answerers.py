@@ -51,7 +51,7 @@ def questions(folder: Path, exact: bool):
 def test_an_answer_uses_reduced_precision_if_allowed(ask, tiny_folder):
     for question in questions(tiny_folder, exact=False):
         answer = ask(question)
-        assert answer.computed in ("float16", "int8")
+        assert answer.computed != "float32"
         assert answer.why_exact == ""
 
 
