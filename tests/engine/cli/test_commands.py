@@ -204,6 +204,7 @@ def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
 def test_fast_predictions_agree_with_exact_ones_in_order(
     capsys, model, tmp_path, monkeypatch, quick
 ):
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("engine.tasks.agreement.MIN_SPEEDUP", 0 if quick else 1e9)
     monkeypatch.setattr("engine.tasks.agreement.MIN_EQUAL", 0)
     monkeypatch.setattr("engine.tasks.agreement.MAX_LOSS", 1)
