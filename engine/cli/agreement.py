@@ -18,6 +18,7 @@ from engine.data.datasets.coding import RowCoding, read_coding
 from engine.data.datasets.decisions import dataset_codings, majority_decisions
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import Dataset
+from engine.errors import StudioError
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.phrases import join, phrase
 from engine.results.agreement import TITLES, AgreementRow, AgreementTable, agreement
@@ -26,6 +27,19 @@ from engine.system.terminal import echo, echo_json
 
 MAX_LABELS = 20  # printed
 BY_MAJORITY = "by majority"  # note on a decision
+SCHEMA = pa.schema(
+    [
+        ("part", pa.string()),
+        ("label", pa.string()),
+        ("coders", pa.string()),
+        ("rows", pa.int64()),
+        ("disputed", pa.int64()),
+        ("coefficient", pa.string()),
+        ("value", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+    ]
+)
 
 
 def agreement_command(
@@ -57,8 +71,8 @@ def agreement_command(
         bool,
         typer.Option(
             "--by-majority",
-            help="Make a version in which rows in dispute have the label of most coders, or the "
-            "mean of numbers.",
+            help="Make a version in which rows in dispute have their most frequent label, or the "
+            "mean of numbers; print no agreement.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the intervals.")] = 0,
@@ -73,6 +87,11 @@ def agreement_command(
         check_suffix(file, TABLE_WRITERS)
     dataset = require_dataset(data).with_target(target)
     if by_majority:
+        if coders or order or out or disputed:
+            raise StudioError(
+                "With --by-majority, no agreement is measured.",
+                "Leave out --coders, --order, --out and --disputed, or use two commands.",
+            )
         print_version(_decide(dataset), as_json)
         return
     codings = dataset_codings(dataset, tuple(coders.split(",")) if coders else ())
@@ -111,26 +130,13 @@ def agreement_command(
 
 def _decide(dataset: Dataset) -> Dataset:
     """Make a version with the decisions of the majority in the name of the user."""
-    (column,) = dataset.spec.mapping.label_columns or ("",)
-    cells = {row: {column: cell} for row, cell in majority_decisions(dataset).items()}
+    decisions = majority_decisions(dataset)
+    (column,) = dataset.spec.mapping.label_columns
+    cells = {row: {column: cell} for row, cell in decisions.items()}
     entry = RowCoding(coder=getpass.getuser(), at=datetime.now(UTC), note=BY_MAJORITY)
     coding = {row: {column: entry} for row in cells}
     edits = Edits(cells=cells, coding=coding)
     return make_version(dataset, partial(derive, dataset.folder, edits=edits))
-
-
-FIELDS: dict[str, pa.DataType] = {
-    "part": pa.string(),
-    "label": pa.string(),
-    "coders": pa.string(),
-    "rows": pa.int64(),
-    "disputed": pa.int64(),
-    "coefficient": pa.string(),
-    "value": pa.float64(),
-    "low": pa.float64(),
-    "high": pa.float64(),
-}
-SCHEMA = pa.schema(FIELDS)
 
 
 def _lines(table: AgreementTable) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
+from engine.evaluation.sentence_similarity import normalise
 from engine.messages.labelling import (
     LabelErrorsFound,
     LabelsSuggested,
@@ -128,6 +130,7 @@ def suggest_labels(
     if not len(indices):
         raise StudioError("Every row has a label.", "Import rows without labels to label them.")
     rows, stage = _rows(dataset, indices), phrase("Reading the rows with the model")
+    read_vectors = cache(lambda: mean_vectors(loaded, rows, lambda d, t: report(stage, d, t)))
     head, names = loaded.network.heads.task, sorted(set(labels.values()))
     from_codebook = False
     if head is not None and head.classifies:
@@ -137,14 +140,32 @@ def suggest_labels(
     else:
         codes = _codes(dataset, question.codebook)
         names, from_codebook = [code.label for code in codes], True
-        vectors = mean_vectors(loaded, rows, lambda d, t: report(stage, d, t))
-        p = compare_with_codes(loaded, vectors, codes)
+        p = compare_with_codes(loaded, read_vectors(), codes)
+    chosen = _order_rows(question, p, names, read_vectors)
+    return LabelsSuggested(
+        suggestions=_suggestions(chosen[:MAX_SUGGESTIONS], indices, p.argmax(axis=1), names, p),
+        rows=len(unlabelled),
+        from_codebook=from_codebook,
+    )
+
+
+def _order_rows(
+    question: SuggestLabels,
+    p: NDArray[np.float64],
+    names: Sequence[str],
+    read_vectors: Callable[[], NDArray[np.float32]],
+) -> NDArray[np.int64]:
+    """Indices of rows in the order of the question; the most diverse ones may be fewer.
+
+    Args:
+        p: probabilities of the labels `names`, float64 [N, C].
+        read_vectors: returns vectors of the rows, float32 [N, D].
+    """
     match question.order:
         case "uncertain":
-            chosen = most_uncertain(p)
+            return most_uncertain(p)
         case "diverse":
-            vectors = mean_vectors(loaded, rows, lambda d, t: report(stage, d, t))
-            chosen = most_diverse(vectors, MAX_SUGGESTIONS)
+            return most_diverse(read_vectors(), MAX_SUGGESTIONS)
         case "likely":
             if question.label not in names:
                 raise StudioError(
@@ -152,14 +173,9 @@ def suggest_labels(
                     "Label some rows with it first, or choose another label.",
                     label=question.label[:60],
                 )
-            chosen = np.argsort(-p[:, names.index(question.label)], kind="stable")
+            return np.argsort(-p[:, names.index(question.label)], kind="stable")
         case _:
-            chosen = np.arange(len(indices))
-    return LabelsSuggested(
-        suggestions=_suggestions(chosen[:MAX_SUGGESTIONS], indices, p.argmax(axis=1), names, p),
-        rows=len(unlabelled),
-        from_codebook=from_codebook,
-    )
+            return np.arange(len(p))
 
 
 def _known_labels(dataset: Dataset, given: dict[int, str]) -> dict[int, str]:
@@ -199,21 +215,14 @@ def compare_with_codes(
         [f"{code.label}: {code.definition}" if code.definition else code.label, *code.examples]
         for code in codes
     ]
-    encoded = unit_vectors(mean_vectors(loaded, Rows([text for part in texts for text in part])))
+    encoded = normalise(mean_vectors(loaded, Rows([text for part in texts for text in part])))
     ends = np.cumsum([len(part) for part in texts])
     means = np.stack([part.mean(axis=0) for part in np.split(encoded, ends[:-1])])  # [C, D]
-    cosines = unit_vectors(vectors) @ unit_vectors(means).T  # [N, C]
+    cosines = normalise(vectors) @ normalise(means).T  # [N, C]
     scores = SHARPNESS * cosines.astype(np.float64)
     exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
     p: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
     return p
-
-
-def unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors of length 1, float32 [N, D]."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
-    return unit
 
 
 def _suggestions(
@@ -446,7 +455,7 @@ def most_diverse(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     Args:
         vectors: float32 [N, D].
     """
-    unit = unit_vectors(vectors)
+    unit = normalise(vectors)
     chosen = [int((unit @ unit.mean(axis=0)).argmax())]
     nearest = unit @ unit[chosen[0]]  # float32 [N], cosine to the nearest chosen row
     for _ in range(1, min(count, len(unit))):

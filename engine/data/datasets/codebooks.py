@@ -19,7 +19,6 @@ from engine.data.datasets.editing import PendingEdits
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read, recognise_reading
 from engine.errors import BadFile
-from engine.files.spreadsheet import escape_cell
 from engine.files.table_files import write_table
 from engine.phrases import phrase
 
@@ -119,7 +118,7 @@ def read_codebook(file: Path, codebook: Codebook | None = None) -> Codebook:
     for row in table:
         cells: Cells = {role: [] for role in COLUMNS}
         for role, cell in zip(roles, row.cells, strict=True):
-            if role is not None and (text := _unescaped(cell).strip()):
+            if role is not None and (text := cell.strip()):
                 cells[role].append(text)
         if any(cells.values()):
             lines[row.line] = cells
@@ -197,11 +196,6 @@ def _role(name: str) -> str | None:
         if plain in names or singular in [re.sub(r"s\b", "", given) for given in names]:
             return role
     return None
-
-
-def _unescaped(cell: str) -> str:
-    """The text of a cell that was escaped for spreadsheets."""
-    return cell[1:] if cell[:1] == "'" and escape_cell(cell[1:]) == cell else cell
 
 
 def renamed_by_key(codebook: Codebook, labels: Iterable[str]) -> dict[str, str]:

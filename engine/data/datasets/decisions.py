@@ -1,7 +1,7 @@
 """Decisions on rows about which the coders of a data set disagree."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ MAX_NAMED = 5  # people, or coders, in a sentence
 
 
 def dataset_codings(dataset: Dataset, coders: Sequence[str] = ()) -> Codings:
-    """What the coders gave to all rows, by default those of the mapping.
+    """The codes of all rows by these coders, by default those of the mapping.
 
     Raises StudioError if there are fewer than two, or a column is missing.
     """
@@ -41,15 +41,20 @@ def dataset_codings(dataset: Dataset, coders: Sequence[str] = ()) -> Codings:
 
 
 def majority_decisions(dataset: Dataset) -> dict[int, str]:
-    """The label that most coders gave, or the mean of numbers, by row in dispute without a label.
+    """The most frequent label, or the mean of numbers, by row in dispute without a label.
 
-    Raises StudioError without coders, or if no such row has a majority.
+    Raises StudioError without coders or a single label column, or if no such row has a majority.
     """
     codings = dataset_codings(dataset)
+    if len(dataset.spec.mapping.label_columns) != 1:
+        raise StudioError(
+            "Decisions need a single label column.",
+            "Import the data again without a column for each label.",
+        )
     majority = codings.majority()
     rows = np.intersect1d(np.flatnonzero(codings.disputed), dataset.unlabelled()).tolist()
     decided = {row: majority[row] for row in rows if majority[row]}
-    if not decided or len(dataset.spec.mapping.label_columns) != 1:
+    if not decided:
         raise StudioError(
             "No row in dispute without a label has a majority.",
             "Decide such rows one by one on the page of the data set.",
@@ -59,17 +64,13 @@ def majority_decisions(dataset: Dataset) -> dict[int, str]:
 
 def decision_changes(old: Dataset, edits: "Edits") -> tuple[Phrase, ...]:
     """Say who decided rows in dispute, and in how many as each coder; nothing without any."""
-    return tuple(_decision_changes(old, edits))
-
-
-def _decision_changes(old: Dataset, edits: "Edits") -> Iterator[Phrase]:
     columns = old.spec.mapping.label_columns
     if len(old.spec.mapping.coders) < 2 or len(columns) != 1:
-        return
+        return ()
     new = {row: cells[columns[0]] for row, cells in edits.cells.items() if cells.get(columns[0])}
-    codings = dataset_codings(old) if new else None
-    if codings is None:
-        return
+    if not new:
+        return ()
+    codings = dataset_codings(old)
     rows = [row for row in sorted(new) if codings.disputed[row]]
     people, sides = Counter[str](), Counter[str]()
     for row in rows:
@@ -78,11 +79,11 @@ def _decision_changes(old: Dataset, edits: "Edits") -> Iterator[Phrase]:
         codes = zip(codings.coders, codings.codes[row].tolist(), strict=True)
         sides.update(name for name, code in codes if code >= 0 and codings.cells[code] == new[row])
     if not rows:
-        return
+        return ()
     named = sides.most_common(MAX_NAMED)
     how = join(", ", [phrase("“{name}” {n:,}", name=name[:40], n=n) for name, n in named])
     who = join(", ", [name[:40] for name, _ in people.most_common(MAX_NAMED) if name])
-    yield (
+    return (
         phrase(
             "{n:,} row(s) in dispute decided by {who}; with the label of: {how}.",
             n=len(rows),
@@ -94,5 +95,5 @@ def _decision_changes(old: Dataset, edits: "Edits") -> Iterator[Phrase]:
             "{n:,} row(s) in dispute decided; with the label of: {how}.",
             n=len(rows),
             how=how or "–",
-        )
+        ),
     )

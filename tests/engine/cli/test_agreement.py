@@ -6,7 +6,7 @@ import getpass
 import pytest
 
 from engine.cli import main
-from engine.cli.agreement import FIELDS
+from engine.cli.agreement import SCHEMA
 from engine.data.datasets.coding import read_coding
 from engine.data.datasets.store import open_dataset
 
@@ -37,7 +37,7 @@ def test_agreement_of_imported_coders(answers, output, json_output, capsys, tmp_
     assert "Anna, Ben: 60 rows, 4 disputed" in text and "Krippendorff's alpha: 0.9" in text
     with open(table, encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    assert list(lines[0]) == list(FIELDS) and {line["part"] for line in lines} == {
+    assert list(lines[0]) == SCHEMA.names and {line["part"] for line in lines} == {
         "overall",
         "label",
     }
@@ -69,6 +69,11 @@ def test_the_majority_decides_in_a_version_that_says_so(tmp_path, output, refusa
     assert "No row in dispute without a label has a majority" in refusal(
         "agreement", "two", "--by-majority"
     )
+    assert "Leave out --coders" in refusal("agreement", "two", "--by-majority", "--coders", "A,B")
+    flags = tmp_path / "flags.csv"
+    flags.write_text("text,good,bad,A,B\n" + "an answer of some words,1,0,x,y\n" * 9)
+    output("import", flags, "--name", "flags", "--flags", "good,bad", "--coders", "A,B")
+    assert "single label column" in refusal("agreement", "flags", "--by-majority")
     file = tmp_path / "three.csv"
     rows = [f"answer {n} of many,{a},{b},{c}" for n, (a, b, c) in enumerate(("xxy", "xyz", "yyy"))]
     file.write_text("\n".join(["text,A,B,C", *rows * 5]) + "\n")

@@ -478,13 +478,14 @@ class DatasetView(Page):
 
     def _has_edits(self) -> bool:
         """True, with a notice, if edits would be missing in a version made now."""
-        if self.editing.state.is_edited:
+        is_edited = self.editing.state.is_edited
+        if is_edited:
             self._studio.notices.info(
                 self.tr("Save or discard your changes to the rows first."),
                 self.tr("Save as a new version"),
                 self.editing.state.save,
             )
-        return bool(self.editing.state.rows)
+        return is_edited
 
     def _ask_to_split(self) -> None:
         stored, checks = self.state.stored, self.checks_state

@@ -484,11 +484,13 @@ class EditsState(QObject):
     def _do(self, after: Rows, text: str, codebooks: Codebooks | None = None) -> None:
         if self.is_saving:
             return
-        before = Change({row: self.rows.get(row, NOT_EDITED) for row in after}, {})
-        if codebooks:
-            old = self.codebook or codebook_of(self.spec, self.column) or Codebook()
-            before.codebooks.update(dict.fromkeys(codebooks, old))
-        change = Change(dict(after), dict(codebooks or {}))
+        codebooks = codebooks or {}
+        old = {
+            name: self.codebooks.get(name) or codebook_of(self.spec, name) or Codebook()
+            for name in codebooks
+        }
+        before = Change({row: self.rows.get(row, NOT_EDITED) for row in after}, old)
+        change = Change(dict(after), dict(codebooks))
         if before != change:
             self.stack.push(_Edit(self, before, change, text))
 

@@ -37,10 +37,12 @@ BOOK = Codebook(
 )
 
 
-def open_coded(qtbot, page: DataPage, file: Path, book: Codebook = BOOK) -> DatasetView:
-    """The page of texts with an empty column to code."""
+def open_coded(
+    qtbot, page: DataPage, file: Path, book: Codebook = BOOK, **others: Codebook
+) -> DatasetView:
+    """The page of texts with an empty column to code, and codebooks of other columns."""
     first = store(page, file)
-    edits = Edits(coded_column="topic", codebooks={"topic": book})
+    edits = Edits(coded_column="topic", codebooks={"topic": book, **others})
     derive(first, first.parent / "2", 2, edits=edits)
     page.arrive(first.parent / "2")
     qtbot.waitUntil(lambda: _is_open(page, first.parent / "2"), timeout=PATIENCE)
@@ -283,6 +285,22 @@ def test_changes_of_the_codebook_say_what_happens_to_the_rows_and_are_undone(qtb
     qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
     assert view.state.indices.tolist() == [0, 1, 2]
     assert [c.label for c in state.codebook.active] == ["staff", "too dear", "cheap"]
+
+
+def test_a_changed_codebook_is_an_edit_that_is_discarded_and_restored(qtbot, page, answers):
+    numbers = Codebook(kind="number")
+    view = open_coded(qtbot, page, answers, text=numbers)
+    state = view.editing.state
+    changed = {"topic": Codebook(codes=BOOK.codes[:2]), "text": Codebook(codes=BOOK.codes[:1])}
+    state._do({}, "Change", changed)
+    assert state.codebooks == changed and not state.rows
+    assert view._has_edits(), "no version without them is made"
+    state.discard()
+    assert not state.is_edited
+    state.stack.undo()
+    assert state.codebooks == changed
+    state.stack.undo()
+    assert not state.is_edited and state.codebook == BOOK
 
 
 def test_a_draft_removes_imports_and_deprecates(page):
