@@ -30,6 +30,7 @@ ENDING = re.compile(r"(.*?)[\W_]*(\d{1,2}|(?<=[\W_])[A-Za-z]|(?<=[a-z])[A-Z])", 
 STEMS = {*LABELS, *LABEL_WORDS, "code", "coding", "annotation", "rating"}  # label_A, label_B
 MACHINE = re.compile(r"pred|model|auto|machine|bert|gpt|system|baseline", re.IGNORECASE)
 MIN_SHARED = 0.5  # of the labels of the column with fewer
+MAX_UNNAMED = 12  # columns of labels; more are the questions of a survey
 MIN_AGREEMENT = 0.4  # beyond chance, of columns whose names do not say that they are coders'
 
 Kind = Literal["classes", "numbers", "sets", "spans"]
@@ -187,7 +188,7 @@ def find_coders(
     likely = {*label_columns(columns, rows, mapping), *mapping.flags}
     cells = {name: [row[columns.index(name)].strip() for row in rows] for name in likely}
     names = [name for name in columns if name in cells and not MACHINE.search(name)]
-    others = [] if mapping.flags else [names]
+    others = [] if mapping.flags or len(names) > MAX_UNNAMED else [names]
     for group in (*_named_groups(names), *others):
         is_named = group is not names
         for first in group:

@@ -189,7 +189,10 @@ class ColumnsSection(Section):
         self.several = ComboBox()
         self.several.addItems([self.tr("Coders of one label"), self.tr("Separate labels")])
         self.several.activated.connect(self._on_several)
-        self.add(self.tr("Similar columns"), self.several)
+        text = self.tr(
+            "Columns that share labels: codes of several people, or labels of their own."
+        )
+        self.add(self.tr("Similar columns"), self.several, text)
         self.more = QCheckBox()
         self.more.toggled.connect(lambda _: self._show_rows())
         self.add_box(self.tr("&Other column roles…"), self.more)

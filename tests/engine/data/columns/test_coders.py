@@ -42,6 +42,7 @@ NOT_FOUND = {
     ("topic", "tone"): "unrelated labels",
     ("label", "predicted_label"): "labels",
     ("label",): "labels",
+    tuple(f"question {letter}x" for letter in "abcdefghijklm"): "labels",
 }
 
 

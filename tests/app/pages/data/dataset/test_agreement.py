@@ -135,3 +135,24 @@ def test_data_without_coders_have_no_card(qtbot, studio, tmp_path):
     file = coded_file(tmp_path / "one.csv", 1)
     view = opened(qtbot, studio, file, Mapping(text="text", label="Anna"))
     assert not view.agreement.card.isVisibleTo(view)
+
+
+def test_tags_of_two_coders_are_decided_as_a_whole(qtbot, studio, tmp_path):
+    rows = [("O B-PER", "O B-PER"), ("B-LOC O", "O O"), ("B-PER O", "B-LOC O"), ("O O", "O O")] * 6
+    lines = ["tokens,A,B", *(f"word{n} other,{a},{b}" for n, (a, b) in enumerate(rows))]
+    file = tmp_path / "tags.csv"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    mapping = Mapping(text="tokens", tags="A", coders=("A", "B"))
+    view = opened(qtbot, studio, file, mapping)
+    card, edits = view.agreement.card, view.editing.state
+    assert [line[0] for line in card.figures.rows] == ["F1 of spans", "Agreement"]
+    assert not card.matrix.isVisibleTo(view) and card.figure().title == "Agreement of coders"
+    assert [row.name for row in card.rows.rows] == ["LOC", "PER"]
+    card.rows_table.chosen.emit(card.rows.index(1, 0))
+    assert shown(view) == list(range(2, 24, 4))
+    card.decide.click()
+    assert shown(view) == sorted([*range(1, 24, 4), *range(2, 24, 4)])
+    qtbot.waitUntil(lambda: view.table.currentIndex().row() == 0 and view.table.hasFocus())
+    qtbot.keyClick(view.table, Qt.Key.Key_1, Qt.KeyboardModifier.ControlModifier)
+    assert edits.rows[1].cells == {"tags": "B-LOC O"}
+    assert view.table.currentIndex().row() == 1
