@@ -29,7 +29,9 @@ CASES = {
     "walks": Case("walks", "Python calls of one user action on the GUI thread"),
     "defaults": Case("defaults", "measurements behind the recommended settings"),
     "folders": Case("folders.compare", "folders of other libraries, read equal or refused by name"),
-    "forms": Case("forms.compare", "files of other tools, read right or refused by name"),
+    "forms": Case(
+        "forms.compare", "files of other tools, read or refused by name; exports, read by them"
+    ),
     "fidelity": Case("fidelity", "scores against transformers on eight data sets"),
 }
 

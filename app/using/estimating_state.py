@@ -54,7 +54,7 @@ class EstimatingState(QObject):
         self.changed.emit()
 
     def choose(self, **changes: object) -> None:
-        """Change the request, and estimate anew outside the GUI thread."""
+        """Change the request, and estimate again outside the GUI thread."""
         if self.request is None:
             return
         if {"predicted", "hand"} & changes.keys():

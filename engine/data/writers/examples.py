@@ -8,7 +8,7 @@ from engine.data.columns.label_sets import parse_flag
 from engine.data.columns.tags import spans_from_tags
 from engine.data.columns.text_spans import TextSpan
 from engine.data.columns.words import split_words
-from engine.data.writers.export import Export, Record
+from engine.data.writers.export import ROW, Export, Record
 
 ID = "id"
 
@@ -27,30 +27,26 @@ class Example:
 
 def iter_examples(export: Export, reserved: Sequence[str] = ()) -> Iterator[Example]:
     """The rows as examples; other columns get names that the format has not `reserved`."""
-    mapping = export.spec.mapping
+    mapping, others = export.spec.mapping, dict[str, str]()
     used = {mapping.text, *mapping.label_columns}
-    others = {
-        unreserved(name, reserved): key for name, key in export.columns.items() if key not in used
-    }
+    for column, key in export.columns.items():
+        name = column.lstrip("_") or column
+        while name in reserved or name in others:
+            name += "_2"
+        if key not in used:
+            others[name] = key
     for record in export.records():
         text, spans, words = str(record[mapping.text]), None, None
         if mapping.tags is not None:
             text, spans, words = _spans(text, str(record[mapping.tags]))
         yield Example(
-            record["_row"],
+            record[ROW],
             text,
             spans,
             words,
             _labels(export, record),
             {name: str(record[key]) for name, key in others.items()},
         )
-
-
-def unreserved(name: str, reserved: Sequence[str]) -> str:
-    """A name of a column that is not one of a format."""
-    while name in reserved or name.startswith("_"):
-        name = f"{name.lstrip('_')}_2" if name.lstrip("_") in reserved else name.lstrip("_") or "2"
-    return name
 
 
 def label_names(export: Export) -> tuple[str, ...]:
@@ -83,9 +79,11 @@ def _spans(cell: str, tags: str) -> tuple[str, list[TextSpan] | None, list[tuple
 
 def _labels(export: Export, record: Record) -> list[str] | None:
     mapping, sets = export.spec.mapping, export.label_sets
+    if not export.is_labelled(record[ROW]):
+        return None
     if mapping.flags:
         return [name for name in mapping.flags if parse_flag(record[name], name)]
     cell = str(record[mapping.label]).strip() if mapping.label is not None else ""
-    if not cell:
-        return None
-    return [cell] if sets is None else list(sets.get(cell, ()))
+    if sets is not None:
+        return list(sets.get(cell, ()))
+    return [cell] if cell else None

@@ -20,9 +20,10 @@ from engine.errors import MissingColumn, StudioError
 from engine.files.table_files import BATCH_ROWS
 from engine.progress import Cancelled, ProgressCallback, no_progress
 
-LEADS = {"row": "_row", "line": "_line", "split": "_split"}
+ROW, LINE, SPLIT = "\0row", "\0line", "\0split"  # keys that no column of a source has
+LEADS = {"row": ROW, "line": LINE, "split": SPLIT}
 """Columns before those of the source: index in the version, from 0; line in its file; split."""
-CODING = {name: f"_{name}" for name in RowCoding.model_fields}
+CODING = {name: f"\0{name}" for name in RowCoding.model_fields}
 """Columns after those of the source, if rows were coded."""
 INTEGER = re.compile(r"0|-?[1-9]\d{0,17}")
 NOT_EDITED = RowEdit()
@@ -90,7 +91,7 @@ class Export:
 
     def without_split(self) -> Self:
         """The same rows without the column of the split, for files that are named after it."""
-        columns = {name: key for name, key in self.columns.items() if key != "_split"}
+        columns = {name: key for name, key in self.columns.items() if key != SPLIT}
         return replace(self, columns=columns)
 
     @property
@@ -119,12 +120,21 @@ class Export:
             for row, record in zip(rows.tolist(), self.dataset.take(rows), strict=True):
                 cells = {name: record[name] or "" for name in self.spec.columns}
                 edit = self.edits.get(row, NOT_EDITED)
-                leads = {"_row": row, "_line": record["_line"], "_split": self.split_of(row)}
+                leads = {ROW: row, LINE: record["_line"], SPLIT: self.split_of(row)}
                 facts = edit.coding.get(coded) or self.coding.get(row, {}).get(coded)
                 known = {} if facts is None else facts.model_dump(mode="json")
                 coding = {key: _text(known.get(name)) for name, key in CODING.items()}
                 yield leads | cells | edit.cells | coding
             self.progress(min(first + BATCH_ROWS, len(self.rows)), len(self.rows))
+
+    def is_labelled(self, row: int) -> bool:
+        """True if a row has a label, also none of several, or an edit of it."""
+        edited = self.edits.get(row, NOT_EDITED).cells.keys()
+        return row not in self._unlabelled or bool(edited & {*self.spec.mapping.label_columns})
+
+    @cached_property
+    def _unlabelled(self) -> frozenset[int]:
+        return frozenset(self.dataset.unlabelled().tolist())
 
     @cached_property
     def label_cells(self) -> tuple[str, ...]:
@@ -154,7 +164,7 @@ class Export:
         """
         keys = self.columns
         kinds, values = self._nested() if nested else ({}, {})
-        kinds |= {"_row": pa.int64(), "_line": pa.int64()}
+        kinds |= {ROW: pa.int64(), LINE: pa.int64()}
         types = {name: kinds.get(key, pa.string()) for name, key in keys.items()}
         schema = pa.schema(list(types.items()))
 

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from engine.data.datasets.editing import has_span_tags
 from engine.data.writers.export import Export
 from engine.errors import StudioError
@@ -102,8 +100,7 @@ def word_losses(export: Export) -> list[str]:
 
 def untagged_losses(export: Export) -> list[str]:
     """The sentence on rows without tags, if there are some."""
-    tags = export.spec.mapping.tags
-    if tags is None or not np.isin(export.rows, export.dataset.unlabelled()).any():
+    if export.spec.mapping.tags is None or all(map(export.is_labelled, export.rows.tolist())):
         return []
     return [phrase("Rows without tags become rows without spans.")]
 

@@ -100,7 +100,7 @@ def read_back(path: Path, into: Path, mapping: Mapping) -> Dataset:
     return open_dataset(into)
 
 
-def meaning(kind: str, dataset: Dataset, tells_untagged: bool = True) -> list[tuple[Any, ...]]:
+def meaning(kind: str, dataset: Dataset, knows_untagged: bool = True) -> list[tuple[Any, ...]]:
     """Texts and annotations of all rows, sorted."""
     mapping, rows = dataset.spec.mapping, list[tuple[Any, ...]]()
     for split in ("train", "validation", "test"):
@@ -108,7 +108,7 @@ def meaning(kind: str, dataset: Dataset, tells_untagged: bool = True) -> list[tu
         if kind == "tags":
             for words, tags in zip(cells[mapping.text], cells[mapping.tags or ""], strict=True):
                 spans = spans_from_tags(split_words(tags))
-                is_tagged = bool(tags) or not tells_untagged
+                is_tagged = bool(tags) or not knows_untagged
                 rows.append((split, " ".join(split_words(words)), is_tagged, tuple(spans)))
             continue
         texts = [text.strip() for text in cells[mapping.text]]
@@ -143,8 +143,8 @@ def test_rows_come_back_with_texts_labels_spans_splits_and_ids(writer, kind, dat
     path = tmp_path / f"out{'' if per_split else writer.suffix}"
     write_export(export, writer, path, per_split)
     again = read_back(path, tmp_path / "x" / "1", MAPPINGS[kind])
-    is_told = "Rows without tags" not in note
-    assert meaning(kind, again, is_told) == meaning(kind, datasets[kind], is_told)
+    is_known = "Rows without tags" not in note
+    assert meaning(kind, again, is_known) == meaning(kind, datasets[kind], is_known)
     if holds_columns:
         assert {"case", "row", "line"} <= {*again.spec.columns}
         assert sorted(again.column("case").to_pylist()) == IDS
@@ -218,6 +218,27 @@ def _brat_spans(file: Path) -> list[tuple[str, str]]:
         assert text[int(start) : int(end)] == words
         found.append((words, label))
     return found
+
+
+def test_rows_without_a_label_differ_from_those_with_none_of_several(tmp_path):
+    columns = {
+        "text": TEXTS[:6],
+        "a": ["1", "0", "", "1", "0", ""],
+        "b": ["0", "0", "", "1", "1", ""],
+    }
+    columns |= {"_a": IDS[:6], "_note": IDS[:6], "label": IDS[:6]}
+    pq.write_table(pa.table(columns), tmp_path / "flags.parquet")
+    mapping = Mapping(text="text", flags=("a", "b"))
+    dataset = import_files(
+        tmp_path / "flags.parquet", tmp_path / "x" / "1", Split(validation=0), mapping
+    )
+    export = Export.choose(dataset, edits={5: RowEdit(cells={"a": "1"})})
+    write_export(export, WRITERS["label_studio"], tmp_path / "out.json")
+    tasks = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    found = [[r["value"]["choices"] for a in t["annotations"] for r in a["result"]] for t in tasks]
+    assert found == [[["a"]], [], [], [["a", "b"]], [["b"]], [["a"]]]
+    assert [len(task["annotations"]) for task in tasks] == [1, 1, 0, 1, 1, 1]
+    assert [tasks[1]["data"][name] for name in ("a", "note", "label")] == ["001"] * 3
 
 
 def test_documents_of_spacy_cover_their_whole_text():
