@@ -66,6 +66,7 @@ def test_unlabelled_rows_are_labelled_as_edits_and_a_part_is_written_to_a_file(
     dialog.choices.start.click()
     qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)
     outcome = dialog.outcome
+    assert not outcome.estimate.isVisibleTo(outcome), "the labels are edits of the rows"
     assert "20 row(s) labelled in “films”, as edits" in outcome.summary.text()
     file = edits_file(studio.home.edits, dataset.folder, dataset.spec)
     edits = read_edits(file, dataset.spec.fingerprint).rows
@@ -120,6 +121,12 @@ def write_to_a_file(qtbot, dialog, folder, monkeypatch):
     dialog.outcome.open.click()
     dialog.outcome.folder.click()
     assert opened == [str(folder / "films-predicted.csv"), str(folder)]
+    dialog.outcome.estimate.click()
+    estimating = dialog.outcome.estimating.state
+    qtbot.waitUntil(lambda: estimating.table is not None, timeout=PATIENCE)
+    assert estimating.request.predicted == state.applied.prediction
+    assert estimating.request.hand == "label" and estimating.table.rows[0].estimate.coded == 2
+    dialog.outcome.estimating.close()
 
 
 def test_selected_rows_of_the_data_page_are_passed_to_a_chosen_model(
