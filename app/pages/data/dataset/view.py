@@ -137,8 +137,9 @@ class DatasetView(Page):
             ask_to_export(self, self._studio.notices, rows)
 
     def _on_estimate(self) -> None:
-        state = EstimatingState(self.state.folder)
-        self.estimating = estimating_view.open_dialog(state, self._studio.notices, self)
+        if not self._has_edits():
+            state = EstimatingState(self.state.folder)
+            self.estimating = estimating_view.open_dialog(state, self._studio.notices, self)
 
     # ── parts, each added to the page before it is filled, which is faster ───────────────────
 
@@ -477,7 +478,7 @@ class DatasetView(Page):
             self._row_to_show = None
 
     def _has_edits(self) -> bool:
-        """True, with a notice, if edits would be missing in a version made now."""
+        """True, with a notice, if edits would be missing in what is read from the version."""
         is_edited = self.editing.state.is_edited
         if is_edited:
             self._studio.notices.info(

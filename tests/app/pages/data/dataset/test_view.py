@@ -340,6 +340,10 @@ def test_estimates_are_offered_for_predictions(qtbot, page, write):
     columns = {"columns": ("text", "label")}
     view.labels.show_spec(view.state.spec.model_copy(update=columns))
     assert not view.labels.estimate.isVisibleTo(view)
+    view.editing.state.set_cells([1], "label", ["y"])
+    view.labels.estimate.click()
+    assert not hasattr(view, "estimating"), "the new hand code is not in the version yet"
+    view.editing.state.discard()
     view.labels.estimate.click()
     state = view.estimating.state
     qtbot.waitUntil(lambda: state.table is not None, timeout=PATIENCE)
