@@ -26,8 +26,8 @@ from engine.data.columns.label_sets import count_label_sets, join_labels, parse_
 from engine.data.columns.numbers import is_scale
 from engine.data.columns.words import split_words
 from engine.data.datasets.editing import (
+    NOT_EDITED,
     PendingEdits,
-    RowEdit,
     edits_file,
     has_span_tags,
     read_edits,
@@ -36,7 +36,6 @@ from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.results.predictions import Predictions
 
-NOT_EDITED = RowEdit()
 NO_ANSWER = "–"
 PARTS: tuple[Role, ...] = ("endings", "answers", "tags")
 """Labels that are a part of their row; the others are whole cells, the same for several rows."""

@@ -27,19 +27,18 @@ from engine.system.terminal import echo, echo_json
 
 MAX_LABELS = 20  # printed
 BY_MAJORITY = "by majority"  # note on a decision
-SCHEMA = pa.schema(
-    [
-        ("part", pa.string()),
-        ("label", pa.string()),
-        ("coders", pa.string()),
-        ("rows", pa.int64()),
-        ("disputed", pa.int64()),
-        ("coefficient", pa.string()),
-        ("value", pa.float64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
-    ]
-)
+FIELDS: dict[str, pa.DataType] = {
+    "part": pa.string(),
+    "label": pa.string(),
+    "coders": pa.string(),
+    "rows": pa.int64(),
+    "disputed": pa.int64(),
+    "coefficient": pa.string(),
+    "value": pa.float64(),
+    "low": pa.float64(),
+    "high": pa.float64(),
+}
+SCHEMA = pa.schema(FIELDS)
 
 
 def agreement_command(

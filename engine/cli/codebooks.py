@@ -1,4 +1,4 @@
-"""`bert-studio codebook`: the meaning of the labels of a stored data set."""
+"""`bert-studio codebook`: print, write or read the codebook of a stored data set."""
 
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from engine.cli.options import AsJson, StoredPath, Target
 from engine.cli.stored import make_version, print_version, require_dataset
 from engine.config.codebook import Codebook, CodingKind
-from engine.config.dataset import DatasetSpec
+from engine.config.dataset import DatasetSpec, free_column
 from engine.data.datasets.codebooks import (
     add_labels,
     codebook_of,
@@ -30,7 +30,7 @@ NEW_COLUMN = "label"
 def codebook(
     data: StoredPath,
     to: Annotated[
-        Path | None, typer.Option(help="Write it to a file: .csv, .tsv, .jsonl, .parquet or .xlsx.")
+        Path | None, typer.Option(help="Write the codebook: .csv, .tsv, .jsonl, .parquet or .xlsx.")
     ] = None,
     from_file: Annotated[
         Path | None,
@@ -42,7 +42,7 @@ def codebook(
     ] = None,
     kind: Annotated[
         CodingKind,
-        typer.Option(help="With --from, for a data set without labels: labels of each row."),
+        typer.Option(help="With --from, for a data set without labels: what a row gets."),
     ] = "label",
     target: Target = None,
     as_json: AsJson = False,
@@ -61,7 +61,7 @@ def codebook(
     book = codebook_of(dataset.spec)
     if book is None:
         raise StudioError(
-            "The rows have no column of labels.", "Read a codebook with --from to label them."
+            "The data set has no label column.", "Read a codebook with --from to label its rows."
         )
     if to is not None:
         write_codebook(book, to)
@@ -70,10 +70,10 @@ def codebook(
 
 
 def _read(old: Dataset, file: Path, kind: CodingKind) -> Dataset:
-    """The next version, with the codebook of a file."""
+    """Make the next version, with the codebook of a file."""
     column, present = old.spec.mapping.label, codebook_of(old.spec)
     if column is None or present is None:
-        name = column or _free_name(old.spec)
+        name = column or free_column(NEW_COLUMN, old.spec.columns)
         book = read_codebook(file, Codebook(kind=kind))
         edits = Edits(codebooks={name: book}, coded_column=None if column else name)
     else:
@@ -85,11 +85,6 @@ def _read(old: Dataset, file: Path, kind: CodingKind) -> Dataset:
             codebooks={column: book}, cells={row: {column: cell} for row, cell in cells.items()}
         )
     return make_version(old, partial(derive, old.folder, edits=edits))
-
-
-def _free_name(spec: DatasetSpec) -> str:
-    names = [NEW_COLUMN, *(f"{NEW_COLUMN} {n}" for n in range(2, len(spec.columns) + 3))]
-    return next(name for name in names if name not in spec.columns)
 
 
 def _print(book: Codebook, spec: DatasetSpec, as_json: bool) -> None:

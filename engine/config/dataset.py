@@ -48,8 +48,14 @@ class Reading(Spec):
     hidden: bool = Field(
         True,
         title="Hidden rows and columns",
-        description="Rows and columns of a sheet that are hidden, also by a filter, are read, too.",
+        description="Read hidden rows and columns of a sheet, too, also rows hidden by a filter.",
     )
+
+
+def free_column(name: str, taken: Collection[str]) -> str:
+    """The first of `name`, “name 2”, “name 3”, … that is not taken."""
+    names = chain([name], (f"{name} {n}" for n in count(2)))
+    return next(new for new in names if new not in taken)
 
 
 class Mapping(Spec):
@@ -106,15 +112,14 @@ class Mapping(Spec):
     @model_validator(mode="before")
     @classmethod
     def _name_agreed_label(cls, values: Any) -> Any:
-        """Name the column of what coders agree on, unless another one has the labels."""
+        """Name the column of the label that coders agree on, unless another one has the labels."""
         if not isinstance(values, dict) or not (coders := values.get("coders")):
             return values
         roles = ("tags", "label", "flags", "answers", "endings")
         role = next(filter(values.get, roles), "label")
         if role not in roles[:2] or (values.get(role) or coders[0]) not in coders:
             return values
-        names = chain([role], map(f"{role} {{}}".format, count(2)))
-        return {**values, role: next(name for name in names if name not in coders)}
+        return {**values, role: free_column(role, coders)}
 
     @model_validator(mode="after")
     def _check_columns_differ(self) -> Self:
@@ -161,7 +166,7 @@ class Mapping(Spec):
         return [*used, *((name, columns) for name, columns in several.items() if columns)]
 
     def agreed_column(self, columns: Collection[str]) -> str | None:
-        """The label column that an import adds to these columns: what the coders agree on."""
+        """The column that an import adds to these: the label that the coders agree on."""
         added = {*self.label_columns} - {*columns} if self.coders else set()
         return next(iter(added), None)
 
@@ -170,7 +175,7 @@ class Mapping(Spec):
         return self.model_dump_json(exclude_defaults=True)
 
 
-MAX_FRACTION = 0.95  # of a split, as it is typed; 1 is 1 %
+MAX_FRACTION = 0.95  # of the validation or test rows; less than 1, so that a typed 1 is 1 %
 
 
 class Split(Spec):

@@ -30,12 +30,12 @@ class RowEdit(Spec):
     split: SplitName | None = None
     deleted: bool = False
     coding: dict[str, RowCoding] = Field(
-        default_factory=dict, description="How the row was coded, by column."
+        default_factory=dict, description="Coding of the row, by column."
     )
 
     @property
     def is_empty(self) -> bool:
-        return self == _NOT_EDITED
+        return self == NOT_EDITED
 
     def merge(self, other: Self) -> Self:
         """Merge a later edit into this one."""
@@ -49,7 +49,7 @@ class RowEdit(Spec):
         )
 
 
-_NOT_EDITED = RowEdit()
+NOT_EDITED = RowEdit()
 
 
 class PendingEdits(Spec):

@@ -14,7 +14,7 @@ from engine.config.dataset import SPLITS, DatasetSpec, Source, SplitName
 from engine.data.columns.label_sets import count_label_sets, parse_label_sets
 from engine.data.columns.words import split_words
 from engine.data.datasets.coding import Coding, RowCoding, read_coding
-from engine.data.datasets.editing import RowEdit
+from engine.data.datasets.editing import NOT_EDITED, RowEdit
 from engine.data.datasets.store import Dataset
 from engine.errors import MissingColumn, StudioError
 from engine.files.table_files import BATCH_ROWS
@@ -26,7 +26,6 @@ LEADS = {"row": ROW, "line": LINE, "split": SPLIT}
 CODING = {name: f"\0{name}" for name in RowCoding.model_fields}
 """Columns after those of the source, if rows were coded."""
 INTEGER = re.compile(r"0|-?[1-9]\d{0,17}")
-NOT_EDITED = RowEdit()
 Record = dict[str, Any]
 Columns = Mapping[str, str]
 """Keys of records by the name of their column."""

@@ -11,7 +11,7 @@ from PySide6.QtGui import QFont
 from app.pages.data.cells import column_roles, header_data, one_line
 from app.pages.data.dataset.editing.mark_texts import mark_text, origin_text
 from app.pages.data.dataset.editing.review_state import ReviewState
-from app.pages.data.dataset.editing.state import NOT_EDITED, EditsState
+from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.state import (
     MAX_CELL_CHARACTERS,
     PAGE_ROWS,
@@ -31,7 +31,7 @@ from engine.config.dataset import SPLITS
 from engine.data.columns.label_sets import parse_label_sets
 from engine.data.columns.words import split_words
 from engine.data.datasets.differences import RowDifference
-from engine.data.datasets.editing import RowEdit
+from engine.data.datasets.editing import NOT_EDITED, RowEdit
 from engine.files.table_files import BATCH_ROWS
 
 MAX_CACHED_PAGES = 30

@@ -136,7 +136,7 @@ def test_the_command_reads_writes_and_prints_a_codebook(tmp_path, capsys, monkey
     plain = write_lines(tmp_path / "plain.txt", *[f"line {n}" for n in range(8)])
     import_files(plain, tmp_path / "plain" / "1")
     assert main(["codebook", "plain"]) == 1
-    assert "no column of labels" in capsys.readouterr().err
+    assert "no label column" in capsys.readouterr().err
     assert main(["codebook", "plain", "--from", "book.csv", "--kind", "labels"]) == 0
     coded = open_dataset(tmp_path / "plain" / "2").spec
     assert coded.mapping.label == "label" and coded.codebooks["label"].kind == "labels"

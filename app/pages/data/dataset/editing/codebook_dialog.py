@@ -1,4 +1,4 @@
-"""Edit a codebook: labels with keys, colours, definitions and examples; new, merged, split."""
+"""Dialog that edits a codebook: add, merge, split and remove labels; keys, colours, meanings."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,6 +28,7 @@ from app.widgets.help import HelpButton
 from app.widgets.screen import EDGE, set_shown
 from app.widgets.text.labels import Text, one_line, tooltip
 from engine.config.codebook import Code, CodingKind
+from engine.config.dataset import free_column
 from engine.config.validation import list_problems
 from engine.data.datasets.codebooks import read_codebook, write_codebook
 from engine.errors import StudioError
@@ -90,9 +91,9 @@ class CodebookDialog(dialogs.Dialog):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _make_head(self) -> QWidget:
-        """The name of the column and what is coded; for a new column only."""
+        """The name of a new column and its kind of labels; hidden for an old column."""
         head = QWidget()
-        self.column = QLineEdit(self._free_name())
+        self.column = QLineEdit(free_column(self.tr("label"), self._columns))
         self.column.setMaxLength(MAX_COLUMN_CHARACTERS)
         self.column.setAccessibleName(self.tr("Name of the new column"))
         self.column.textChanged.connect(lambda _: self._show_changes())
@@ -289,11 +290,6 @@ class CodebookDialog(dialogs.Dialog):
         if self._is_new and len(result.active) < 2:
             return self.tr("Name at least two labels.")
         return ""
-
-    def _free_name(self) -> str:
-        label = self.tr("label")
-        names = [label, *(f"{label} {n}" for n in range(2, len(self._columns) + 3))]
-        return next(name for name in names if name not in self._columns)
 
     # ── edited ───────────────────────────────────────────────────────────────────────────────
 

@@ -19,11 +19,9 @@ def mark_titles() -> dict[str, str]:
 
 def mark_text(coding: RowCoding) -> str:
     """The marks of a row in one line, with its note."""
-    titles = mark_titles()
-    names = [titles[name] for name in ("skipped", "unsure", "flagged", "control")]
-    marks = [coding.skipped, coding.unsure, coding.flagged, coding.control]
-    shown = [name for name, is_on in zip(names, marks, strict=True) if is_on]
-    return " · ".join([*shown, *([coding.note] if coding.note else [])])
+    titles = mark_titles().items()
+    shown = [title for name, title in titles if name != "note" and getattr(coding, name)]
+    return " · ".join(filter(None, [*shown, coding.note]))
 
 
 def order_titles() -> dict[Drawn, str]:

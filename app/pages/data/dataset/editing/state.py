@@ -31,6 +31,7 @@ from engine.data.datasets.coding import RowCoding
 from engine.data.datasets.deriving import derive
 from engine.data.datasets.drawing import Draw
 from engine.data.datasets.editing import (
+    NOT_EDITED,
     PendingEdits,
     RowEdit,
     edits_file,
@@ -42,7 +43,7 @@ from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import next_version
 
-NOT_EDITED, NOT_CODED = RowEdit(), RowCoding()
+NOT_CODED = RowCoding()
 
 Rows = Mapping[int, RowEdit]
 Codebooks = Mapping[str, Codebook]
