@@ -40,6 +40,12 @@ class AgreementPart(QObject):
         self.state.changed.connect(self._show_open)
         editing.state.changed.connect(self._show_open)
         data.opened.connect(self._add_keys)
+        data.target_chosen.connect(self._show_open)
+
+    @property
+    def _can_decide(self) -> bool:
+        """The rows can be edited, and their labels are those on which the coders agree."""
+        return self._editing.state.can_edit and self._data.target is None
 
     def _add_keys(self) -> None:
         for number, coder in enumerate(self.state.coders[:MAX_KEYS], start=1):
@@ -49,7 +55,7 @@ class AgreementPart(QObject):
 
     def _show_open(self) -> None:
         measured, edits = self.state.measured, self._editing.state
-        if measured is None or not edits.can_edit:
+        if measured is None or not self._can_decide:
             self.card.show_open(0, 0)
             return
         rows = self.state.open_rows(edits.rows)
@@ -68,7 +74,7 @@ class AgreementPart(QObject):
         """Give the selected rows the label of a coder, if there is one."""
         rows, edits = self._editing.selected(), self._editing.state
         measured = self.state.measured
-        if measured is None or not rows or not edits.can_edit:
+        if measured is None or not rows or not self._can_decide:
             return
         codings = measured.codings
         codes = codings.codes[rows, codings.coders.index(coder)]
@@ -97,5 +103,13 @@ class AgreementPart(QObject):
             self.tr("Decide by majority"),
             f"{text} {self.tr('You can undo this until you save a new version.')}",
             Choice("decide", self.tr("Decide"), "primary"),
-            lambda: edits.set_cells(list(cells), self.state.column, list(cells.values())),
+            partial(self._decide_by_majority, cells),
         )
+
+    def _decide_by_majority(self, cells: dict[int, str]) -> None:
+        """Set the cells with a note that says why, as one step of Undo."""
+        edits, rows, text = self._editing.state, list(cells), self.tr("by majority")
+        edits.stack.beginMacro(self.tr("Decide by majority"))
+        edits.set_cells(rows, self.state.column, list(cells.values()))
+        edits.mark(rows, text, note=text)
+        edits.stack.endMacro()

@@ -1,5 +1,6 @@
 """Coders are compared on the page of a data set, and rows in dispute decided there."""
 
+import getpass
 from pathlib import Path
 
 import numpy as np
@@ -100,10 +101,15 @@ def test_rows_in_dispute_are_decided_by_keys_and_saved_with_who_decided(qtbot, t
     qtbot.keyClick(two.table, Qt.Key.Key_1)
     assert [*edits.rows[rows[1]].cells] == ["label"]
     assert card.decide.text() == f"&Decide {len(rows) - 2} row(s)"
+    two.state.choose_target("Anna")
+    assert not card.decide.isVisibleTo(two), "the keys label the codes of Anna now"
+    two.state.choose_target(None)
+    assert card.decide.isVisibleTo(two)
     with qtbot.waitSignal(edits.saved) as saved:
         edits.save()
     spec = open_dataset(saved.args[0]).spec
-    assert str(spec.changes[0]).startswith("2 rows in dispute decided")
+    user = getpass.getuser()
+    assert str(spec.changes[0]).startswith(f"2 rows in dispute decided by {user}; with the label")
     assert spec.mapping.coders == ("Anna", "Ben") and sum(spec.unlabelled.values()) == len(rows) - 2
 
 
@@ -126,7 +132,10 @@ def test_of_three_coders_pairs_are_compared_and_the_majority_decides(
     decided = [int(row) for row in rows if state.measured.majority[row]]
     card.majority.click()
     question(qtbot).buttons["decide"].click()
-    assert sorted(view.editing.state.rows) == decided
+    edits = view.editing.state
+    assert sorted(edits.rows) == decided
+    entries = [edits.rows[row].coding["label"] for row in decided]
+    assert {(entry.coder, entry.note) for entry in entries} == {(getpass.getuser(), "by majority")}
     view.editing.state.stack.undo()
     assert not view.editing.state.rows and card.majority.isVisibleTo(view)
 
