@@ -17,7 +17,8 @@ from engine.data.columns.lists import parse_texts
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.editing import PendingEdits
 from engine.data.datasets.store import Dataset
-from engine.data.formats.reading import read, recognise_reading
+from engine.data.formats.reading import TableReader, read, recognise_reading
+from engine.data.formats.workbook import WORKBOOK, sheets_with_rows
 from engine.errors import BadFile
 from engine.files.table_files import write_table
 from engine.phrases import phrase
@@ -44,6 +45,7 @@ COLUMNS = {
     "deprecated": ("deprecated",),
 }
 """Names of the columns of a codebook: one without an underscore, a hyphen, a number or a plural."""
+SHEETS = re.compile(r"code ?(book|plan|s\b|system)|kategorien|codierung|kodier", re.IGNORECASE)
 Cells = dict[str, list[str]]  # of a line, by role
 TITLES = ("code", "label", "definition", "example", "counter-example", "colour", "deprecated")
 
@@ -95,16 +97,14 @@ def write_codebook(codebook: Codebook, file: Path) -> None:
 def read_codebook(file: Path, codebook: Codebook | None = None) -> Codebook:
     """Read the labels of a table; kind and scale are those of `codebook`.
 
+    Of a workbook, the sheet called like a codebook is read, else the first one with columns of one.
     The columns are found by their names (`COLUMNS`). A line without a label adds its cells to the
     label above. If only a column of codes is there, the codes are the labels.
 
     Raises BadFile, with the line, if no column has labels, or a label or key is there twice.
     """
-    reading = recognise_reading(file)[0].model_copy(update={"header": True})
-    table = read(file, reading)
-    roles = [_role(name) for name in table.columns]
-    if "label" not in roles and "key" in roles:
-        roles[len(roles) - 1 - roles[::-1].index("key")] = "label"
+    table = _open(_find_sheet(file))
+    roles = _roles(table.columns)
     if "label" not in roles:
         raise BadFile(
             file,
@@ -139,6 +139,33 @@ def read_codebook(file: Path, codebook: Codebook | None = None) -> Codebook:
         )
     except ValidationError as error:
         raise describe_validation(error, phrase("The codebook {file}", file=file.name)) from error
+
+
+def _open(file: Path) -> TableReader:
+    return read(file, recognise_reading(file)[0].model_copy(update={"header": True}))
+
+
+def _find_sheet(file: Path) -> Path:
+    """The sheet of a workbook that is a codebook; other files, and named sheets, as they are."""
+    reading = recognise_reading(file)[0]
+    if reading.format != WORKBOOK.name or not file.is_file():
+        return file
+    sheets = {name: file / name for name in sheets_with_rows(file)}
+    named = [path for name, path in sheets.items() if SHEETS.search(name)]
+    if named or len(sheets) < 2:
+        return named[0] if named else file
+    roles = ((path, {*_roles(_open(path).columns)}) for path in sheets.values())
+    fitting = (path for path, found in roles if "label" in found and len(found - {None}) > 1)
+    return next(fitting, file)
+
+
+def _roles(columns: Sequence[str]) -> list[str | None]:
+    """The field of a label that each column has; the last column of codes has the labels if no
+    other has."""
+    roles = [_role(name) for name in columns]
+    if "label" not in roles and "key" in roles:
+        roles[len(roles) - 1 - roles[::-1].index("key")] = "label"
+    return roles
 
 
 def _are_groups(labels: list[list[str]], keys: list[list[str]]) -> bool:

@@ -3,10 +3,14 @@
 from pathlib import Path
 
 import pytest
+import xlsxwriter
 from python_calamine import CalamineWorkbook
 
 from engine.cli import main
 from engine.config.codebook import Code, Codebook
+from engine.config.tasks.multi_label import MultiLabel
+from engine.config.tasks.pretraining import Pretraining
+from engine.data.columns.fit import likely_task, unlabelled_rows
 from engine.data.datasets.codebooks import (
     codebook_of,
     free_keys,
@@ -15,6 +19,7 @@ from engine.data.datasets.codebooks import (
     renamed_by_key,
     write_codebook,
 )
+from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import open_dataset
 from engine.errors import BadFile
@@ -72,6 +77,18 @@ def test_the_columns_are_found_by_their_usual_names(tmp_path, text):
     assert found == WRITTEN[text]
 
 
+def test_the_sheet_of_a_workbook_with_the_codebook_is_found(tmp_path):
+    for name, sheet in (("a.xlsx", "Code book"), ("b.xlsx", "Sheet 2")):
+        with xlsxwriter.Workbook(tmp_path / name) as book:
+            answers, codes = book.add_worksheet("Answers"), book.add_worksheet(sheet)
+            for n in range(20):
+                answers.write_row(n, 0, ["id", "answer"] if n == 0 else [str(n), f"text {n}"])
+            for n, line in enumerate((["Code", "Label"], ["1", "price"], ["2", "staff"])):
+                codes.write_row(n, 0, line)
+        found = read_codebook(tmp_path / name).codes
+        assert [(code.key, code.label) for code in found] == [("1", "price"), ("2", "staff")], name
+
+
 def test_what_is_no_codebook_is_refused_with_the_place(tmp_path):
     for text, problem in {
         "text,score\na,1": "no column has the labels",
@@ -111,6 +128,23 @@ def test_labels_are_renamed_merged_and_removed_in_stored_and_edited_rows(tmp_pat
     )
     new = recode(films, films.spec.mapping.label, {"a": "b", "c": ""}, several=True)
     assert [new.get(n) for n in range(4)] == ['["b"]', None, '["b"]', "[]"]
+
+
+def test_rows_not_coded_yet_are_left_out_of_training_on_sets(tmp_path):
+    file = write_lines(tmp_path / "answers.txt", *[f"answer {n}" for n in range(12)])
+    import_files(file, tmp_path / "answers" / "1")
+    book = Codebook(kind="labels", codes=(Code(label="a"), Code(label="b")))
+    edits = Edits(coded_column="topics", codebooks={"topics": book})
+    derive(tmp_path / "answers" / "1", tmp_path / "answers" / "2", 2, edits=edits)
+    cells = {n: {"topics": ('["a", "b"]', '["a"]', "[]")[n % 3]} for n in range(6)}
+    edits = Edits(cells=cells, splits=dict.fromkeys(range(12), "train"))
+    derive(tmp_path / "answers" / "2", tmp_path / "answers" / "3", 3, edits=edits)
+    dataset = open_dataset(tmp_path / "answers" / "3")
+    assert likely_task(dataset.spec.mapping, dataset.spec.labels).kind == "multi_label"
+    assert dataset.unlabelled().tolist() == [*range(6, 12)]
+    assert dataset.for_task(MultiLabel()).spec.rows["train"] == 6
+    assert dataset.for_task(Pretraining()).spec.rows["train"] == 12
+    assert unlabelled_rows(dataset.spec) == {"train": 6}
 
 
 def test_codes_that_rows_have_as_labels_get_their_names():

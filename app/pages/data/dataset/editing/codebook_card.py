@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QMenu
 
 from app.pages.data.dataset.editing.mark_texts import mark_titles
 from app.theme import SPACE
+from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.page import Card
 from app.widgets.text import numbers
@@ -44,6 +45,7 @@ class CodebookCard(Card):
         self.new = buttons.plain(self.tr("Label these te&xts…"), self.new_requested.emit, "tag")
         self._codebook: Codebook | None = None
         self._current = self._hovered = ""
+        self._pause = debounced(self, 0, self._show_label)  # after the next row is selected
         layouts.extend(self.body, self.title, self.introduction)
         layouts.extend(self.body, self.label, self.definition, self.examples)
         actions = WrapArea(gap=2 * SPACE)
@@ -80,7 +82,7 @@ class CodebookCard(Card):
     def show_current(self, label: str) -> None:
         """Show the label of the current row."""
         self._current = label
-        self._show_label()
+        self._pause.start()
 
     def show_hovered(self, label: str) -> None:
         """Show the label of a button while the mouse is over it; “” for that of the row."""

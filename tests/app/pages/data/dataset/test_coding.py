@@ -117,9 +117,10 @@ def test_a_row_takes_one_key_and_is_in_the_file_before_the_next_one_shows(qtbot,
     coding = edits[1].coding["topic"]
     assert (coding.coder, coding.drawn, coding.chance) == ("Ada", "file", 1) and coding.at
     assert len(view.editing.state.file.read_text().splitlines()) == 3, "a line for each decision"
-    assert view.editing.codebook.label.isHidden(), "the next row has no label"
+    meaning = view.editing.codebook.definition
+    assert meaning.isHidden(), "the next row has no label"
     view.table.selectRow(0)
-    assert view.editing.codebook.definition.text() == "What it costs"
+    qtbot.waitUntil(lambda: meaning.text() == "What it costs" and not meaning.isHidden())
     view.editing.keys.hovered.emit("staff")
     assert view.editing.codebook.examples.text() == "not: “a staff room”"
 
