@@ -14,6 +14,7 @@ from engine.training.estimate import estimate
 from engine.training.loop import train
 from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics
+from tests.tasks.jobs import JOBS
 
 CLOSE = 1e-5  # sums may be in another order
 CACHED = {"frozen_layers": 1, "cache_frozen_layers": True}
@@ -21,9 +22,7 @@ SHORT = {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
 
 
 TASKS: dict[str, Callable[..., JobSpec]] = {
-    "tags": small.tagging,
-    "answers": small.answering,
-    "choices": partial(small.learning, "choices"),
+    **{kind: job for kind, job in JOBS.items() if kind != "pretraining"},
     "triplets": partial(small.learning, "triplets"),
     "adapters": partial(small.adapted, epsilon=1e-6),
 }
