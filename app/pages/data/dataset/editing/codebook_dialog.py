@@ -42,6 +42,7 @@ LIST_WIDTH, FORM_WIDTH, TEXT_HEIGHT = 320, 400, 64
 MAX_COLUMN_CHARACTERS = 60
 MAX_DEFINITION = 5_000  # characters
 MAX_SCALE = 1_000
+MAX_NAMED = 5  # columns
 SUFFIXES = [".xlsx", *(suffix for suffix in TABLE_WRITERS if suffix != ".xlsx")]
 
 
@@ -54,8 +55,14 @@ class CodebookDialog(dialogs.Dialog):
         draft: CodebookDraft,
         on_done: Callable[[CodebookDraft, str], object],
         columns: Sequence[str] = (),
+        replaced: Sequence[str] = (),
     ) -> None:
-        """`columns` are the names that a new column cannot have; empty: the column exists."""
+        """Build the parts.
+
+        Args:
+            columns: names that a new column cannot have; empty: the column exists.
+            replaced: columns whose labels the new one replaces as what is learned.
+        """
         self._is_new = bool(columns)
         title = self.tr("Label these texts") if self._is_new else self.tr("Codebook")
         super().__init__(owner.window(), title)
@@ -63,6 +70,10 @@ class CodebookDialog(dialogs.Dialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.draft, self._on_done, self._columns = draft, on_done, {*columns}
         self._is_showing = False
+        names = ", ".join(f"“{one_line(name[:60])}”" for name in replaced[:MAX_NAMED])
+        text = self.tr("The next version learns the new column. It keeps {0}, too.").format(names)
+        self.note = Text(text, "muted")
+        set_shown(self.note, bool(replaced))
         self.problem = Text("", "warn")
         self.consequences = Text("", "strong")
         self.accept_button = buttons.primary(
@@ -78,7 +89,7 @@ class CodebookDialog(dialogs.Dialog):
             spacing=2 * SPACE,
         )
         layouts.column(
-            *(Text(title, "heading"), self._make_head(), (upper, 1)),
+            *(Text(title, "heading"), self.note, self._make_head(), (upper, 1)),
             *(self.consequences, self.problem, foot),
             parent=self,
             spacing=3 * SPACE,

@@ -244,8 +244,9 @@ class EditingPart(QObject):
         def done(draft: CodebookDraft, column: str) -> None:
             self.state.save(column, draft.result())
 
-        columns = self._data.spec.columns
-        self.dialog = CodebookDialog(self._table, draft, done, columns)
+        spec = self._data.spec
+        used = [n for n in spec.mapping.columns if n not in spec.mapping.texts]
+        self.dialog = CodebookDialog(self._table, draft, done, spec.columns, used)
         self.dialog.open()
 
     def _on_mark(self, name: str, is_on: bool) -> None:

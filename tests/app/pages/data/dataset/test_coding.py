@@ -76,6 +76,7 @@ def test_texts_without_labels_get_a_codebook_and_a_version_to_code(qtbot, page, 
     dialog = view.editing.dialog
     qtbot.waitExposed(dialog)
     assert not dialog.accept_button.isEnabled() and "two labels" in dialog.problem.text()
+    assert dialog.note.isHidden(), "the rows have no other labels"
     qtbot.keyClicks(dialog.new, "price, staff,price")
     qtbot.keyClick(dialog.new, Qt.Key.Key_Return)
     assert [dialog.list.item(n).text() for n in range(dialog.list.count())] == ["price", "staff"]
@@ -253,6 +254,16 @@ def test_the_model_suggests_from_the_codebook_and_what_was_labelled_since(
     QTest.keyClick(view.table, Qt.Key.Key_Return)
     edit = on_disk(view).rows[9]
     assert edit.cells == {"topic": "staff"} and edit.coding["topic"].drawn == "likely"
+
+
+def test_the_dialog_says_that_labels_of_another_column_are_kept(qtbot, page, reviews):
+    view = open_view(qtbot, page, reviews)
+    qtbot.waitUntil(view.editing.codebook.new.isVisible, timeout=PATIENCE)
+    qtbot.mouseClick(view.editing.codebook.new, Qt.MouseButton.LeftButton)
+    dialog = view.editing.dialog
+    assert dialog.note.isVisible() and "keeps “label”, too" in dialog.note.text()
+    assert dialog.column.text() == "label 2"
+    dialog.reject()
 
 
 def test_changes_of_the_codebook_say_what_happens_to_the_rows_and_are_undone(qtbot, page, answers):
