@@ -31,20 +31,24 @@ def format_table(
 
 
 def escape_cell(cell: object) -> object:
-    """Prefix a cell with an apostrophe if a spreadsheet would run it.
+    """Prefix a cell with an apostrophe if a spreadsheet would run it, or if it looks escaped.
 
     Spreadsheets skip white space before a formula, and some accept full-width signs. A single sign
     and a number are not formulas.
     """
-    return f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
+    if not isinstance(cell, str):
+        return cell
+    return f"'{cell}" if is_formula(cell) or unescape_cell(cell) != cell else cell
 
 
 def unescape_cell(cell: str) -> str:
     """Remove the apostrophe of `escape_cell`; a text between two apostrophes keeps them."""
     is_quoted = cell.count("'") == 2 and cell[-1] == "'"
-    return cell[1:] if cell[:1] == "'" and not is_quoted and _is_formula(cell[1:]) else cell
+    is_escaped = cell[:1] == "'" and not is_quoted and is_formula(cell.lstrip("'"))
+    return cell[1:] if is_escaped else cell
 
 
-def _is_formula(cell: str) -> bool:
+def is_formula(cell: str) -> bool:
+    """True for a text that a spreadsheet would run."""
     text = unicodedata.normalize("NFKC", cell[:100]).strip()
     return len(text) > 1 and text[0] in "=+-@" and not NUMBER.fullmatch(text)

@@ -3,8 +3,8 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
-from itertools import islice, takewhile, zip_longest
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice, takewhile, zip_longest
 
 import pyarrow.compute as pc
 
@@ -28,7 +28,8 @@ from engine.data.formats.csv_parser import (
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.data.formats.survey_header import HEADER_SAMPLE, survey_header
-from engine.files.spreadsheet import unescape_cell
+from engine.errors import BadFile
+from engine.files.spreadsheet import is_formula, unescape_cell
 from engine.phrases import phrase
 
 KNOWN_NAMES = {*TEXTS, *LABELS}
@@ -48,13 +49,13 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
 
     Every row must have a cell per column; BadFile names the line otherwise. Three exceptions are
     remarked: titles above the header, extra empty cells, and, in an unquoted TSV without a header,
-    missing cells.
+    missing cells. An apostrophe before a formula is left out unless other formulas have none.
     """
     look_ahead = parse_rows(lines.path, lines.look_ahead(), reading, Remarks())
     first = next(look_ahead, None)
     if first is None:
         return Content((), iter(()))
-    skipped = 0
+    skipped, top = 0, [first]
     if reading.header:
         is_title = _is_title(first.cells)
         top = [first, *islice(look_ahead, SAMPLE_ROWS if is_title else HEADER_SAMPLE)]
@@ -66,14 +67,29 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
         if (survey := survey_header([row.cells for row in top[titles:]])) is not None:
             first, skipped = Row(first.line, survey.names), titles + survey.rows
             remarks.add_note(survey.note(first.line))
+    may_be_escaped = _may_be_escaped(chain(top[skipped:], look_ahead))
+    if reading.header and may_be_escaped:
+        first = Row(first.line, tuple(map(unescape_cell, first.cells)))
     columns, pad = _columns(first, lines, reading, remarks)
     width = len(columns)
     if supports_blocks(reading) and not lines.head_only:
         batches = read_batches(lines, reading, width, remarks, pad, skipped)
-        return Content(columns, None, (_unescape_batch(batch, remarks) for batch in batches))
+        if may_be_escaped:
+            batches = (_unescape_batch(batch, remarks) for batch in batches)
+        return Content(columns, None, batches)
     rows = islice(parse_rows(lines.path, lines, reading, remarks), skipped, None)
     fitted = fit_rows(rows, width, lines.path, remarks, pad)
-    return Content(columns, (_unescape_row(row, remarks) for row in fitted))
+    if may_be_escaped:
+        fitted = (_unescape_row(row, remarks) for row in fitted)
+    return Content(columns, fitted)
+
+
+def _may_be_escaped(rows: Iterable[Row]) -> bool:
+    """False if the first rows have a formula that no program wrote that escapes them."""
+    try:
+        return not any(is_formula(cell) for row in islice(rows, SAMPLE_ROWS) for cell in row.cells)
+    except BadFile:  # raised again where its row is read
+        return False
 
 
 def _unescape_row(row: Row, remarks: Remarks) -> Row:

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from engine.files.spreadsheet import escape_cell, format_table
+from engine.files.spreadsheet import escape_cell, format_table, unescape_cell
 
 FORMULAS = (
     "=1+1",
@@ -30,10 +30,17 @@ def test_a_formula_becomes_text_unless_raw_cells_are_requested(cell):
 
 
 @pytest.mark.parametrize(
-    "cell", ["-1.5", "+3", "-2e-05", "-40%", ".5", "", "-", "=", "a=b", "'=1", -1, 0.1, None]
+    "cell", ["-1.5", "+3", "-2e-05", "-40%", ".5", "", "-", "=", "a=b", "'tis", -1, 0.1, None]
 )
 def test_numbers_signs_and_other_texts_are_unchanged(cell):
     assert escape_cell(cell) == cell
+
+
+@pytest.mark.parametrize(
+    "cell", [*FORMULAS, "'=1", "''=1", "- I don't", "'- I don't", "'- no'", "'"]
+)
+def test_an_escaped_text_is_restored(cell):
+    assert unescape_cell(str(escape_cell(cell))) == cell
 
 
 def test_numbers_keep_all_their_digits():

@@ -230,3 +230,17 @@ def test_every_label_of_fasttext_is_read(tmp_path):
     rows = [row.cells for row in read(file, recognise(file).reading)]
     assert rows[0] == ("__label__joy|__label__a:b", "it is __label__ number 1")
     assert rows[1] == ("__label__joy", "it is 2")
+
+
+def test_apostrophes_before_formulas_are_left_out_unless_other_formulas_have_none(tmp_path):
+    escaped, plain = tmp_path / "escaped.csv", tmp_path / "plain.csv"
+    escaped.write_text("'=sum,text\n1,\"'-- I don't, he said\"\n2,'=1+1\n3,'- no'\n")
+    table = read(escaped, recognise(escaped).reading)
+    assert table.columns == ("=sum", "text")
+    assert [row.cells[1] for row in table] == ["-- I don't, he said", "=1+1", "'- no'"]
+    assert table.notes == (
+        "Apostrophe before a text that looks like a formula left out: 2 times, first in line 2.",
+    )
+    plain.write_text("id,text\n1,'-- I don't\n2,- no\n")
+    table = read(plain, recognise(plain).reading)
+    assert [row.cells[1] for row in table] == ["'-- I don't", "- no"] and not table.notes

@@ -40,7 +40,7 @@ TEXTS = [
         "日本語の文です。",
     ),
     *("+1 for this", "@all of you", "back\\slash | and # signs", "  spaces around  ", "1.5"),
-    *("null", "the last one of them", "007"),
+    *("null", "'-- I don't know,' he said", "007"),
 ]
 LABELS = ["good", "bad", "so, so", ""] * 4
 SETS = [["a", "b"], ["b"], ["a", "c"], ["c", "b"], ["a"], ["c"], ["b", "c"], []] * 2
