@@ -47,7 +47,7 @@ def agreement_command(
         str | None,
         typer.Option(
             metavar="<A,B,…>",
-            help="Columns with the labels of the coders. Default: those chosen at the import.",
+            help="Columns with the labels of the coders. Default: the coders of the data set.",
         ),
     ] = None,
     order: Annotated[
@@ -80,7 +80,7 @@ def agreement_command(
 ) -> None:
     """Print the agreement between coders with 95 % intervals: overall, by label, by pair.
 
-    Two columns or more hold the labels of one coder each. Row numbers start at 0.
+    Each coder has a column with labels. Row numbers start at 0.
     """
     for file in filter(None, (out, disputed)):
         check_suffix(file, TABLE_WRITERS)

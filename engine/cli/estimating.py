@@ -30,32 +30,33 @@ from engine.system.terminal import echo, echo_error, echo_json
 def estimate(
     file: Annotated[
         Path,
-        typer.Argument(help="A file with machine codes and hand codes, or a stored data set."),
+        typer.Argument(help="File with machine codes and hand codes, or a stored data set."),
     ],
     predicted: Annotated[str, typer.Option(help="Column with the machine codes of all rows.")],
     hand: Annotated[
         str, typer.Option(help="Column with the hand codes; other rows have an empty cell.")
     ],
-    share_of: Annotated[
+    proportion_of: Annotated[
         str | None,
         typer.Option(
-            help="Estimate the proportion of this label. Its machine codes may be "
+            help="Estimate the proportion of this label. The machine codes may be its "
             "probabilities. Default: the proportion of each label, or the mean of numbers."
         ),
     ] = None,
     mean: Annotated[bool, typer.Option("--mean", help="Estimate the mean of numbers.")] = False,
     by: Annotated[
         str | None,
-        typer.Option(help="An estimate for each period of this column of dates, or each cell."),
+        typer.Option(help="Column of dates or others: an estimate for each period, or each value."),
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option(help="Column with groups: estimates of each, and differences."),
+        typer.Option(help="Column with groups: an estimate for each, and the differences."),
     ] = None,
-    chance: Annotated[
+    sampling_probability: Annotated[
         str | None,
         typer.Option(
-            help="Column with the probability of each hand-coded row to be drawn, if they differ."
+            help="Column with the probability with which each hand-coded row was drawn, if these "
+            "differ."
         ),
     ] = None,
     out: Annotated[
@@ -65,16 +66,21 @@ def estimate(
     as_json: AsJson = False,
     **extra: Any,
 ) -> None:
-    """Estimate proportions or means that hold although the machine errs, from rows coded by hand.
+    """Estimate proportions or means over machine-coded rows, corrected by rows coded by hand.
 
-    Prints 95 % intervals, what the machine codes alone would say, and how many hand-coded rows
-    would halve the interval. All rows are used: those coded by hand correct the others.
+    Prints 95 % intervals, the estimates from the machine codes alone, and how many hand-coded rows
+    would halve the interval.
     """
-    if share_of is not None and mean:
-        raise StudioError("A proportion and a mean were asked for.", "Use --share-of or --mean.")
+    if proportion_of is not None and mean:
+        raise StudioError(
+            "A proportion and a mean were asked for.", "Use --proportion-of or --mean."
+        )
     if out is not None:
         check_suffix(out, TABLE_WRITERS)
-    request = EstimateRequest(predicted, hand, share_of, mean, by, extra["period"], compare, chance)
+    request = EstimateRequest(
+        *(predicted, hand, proportion_of, mean, by, extra["period"], compare),
+        sampling_probability,
+    )
     version = find_version(file)
     reading = None
     if version is None:

@@ -1,4 +1,4 @@
-"""`bert-studio export-data`: write a stored data set for other programs."""
+"""`bert-studio export-data`: export a stored data set for other programs."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def export_data(
     data: StoredPath,
     to: Annotated[
         Path,
-        typer.Option(help="Output file, or a new folder; by default, its suffix is the format."),
+        typer.Option(help="Output file, or a new folder; its suffix is the default format."),
     ],
     columns: Annotated[
         str | None,
@@ -43,9 +43,9 @@ def export_data(
     as_json: AsJson = False,
     **extra: Any,
 ) -> None:
-    """Write a stored data set as a file or folder of another program.
+    """Export a stored data set as a table, or for annotation tools and other programs.
 
-    What the format cannot hold is said before it is written.
+    A note says what the format cannot hold.
     """
     dataset = require_dataset(data).with_target(target)
     writer = _choose_writer(to, extra["format"])
@@ -73,7 +73,7 @@ def _choose_writer(path: Path, name: str | None) -> Writer:
     longest = max(fits, key=lambda writer: len(writer.suffix), default=None)
     if longest is None:
         raise StudioError(
-            "The name {out} does not say the format.",
+            "The suffix of {out} belongs to no format.",
             phrase("Choose one with --format: {names}.", names=", ".join(WRITERS)),
             out=path.name,
         )

@@ -80,11 +80,12 @@ def probability_option(help_text: str, most: float = 1.0, flag: str = "") -> Any
 
 
 def read_probability(text: str, most: float = 1.0) -> float:
-    """The probability in a text, as in the window. Raises typer.BadParameter if it is none."""
+    """The probability in a text, as in the window. Raises typer.BadParameter if there is none."""
     value = parse_probability(str(text), most)
     if value is None:
         problem = phrase(
-            "“{text}” is no probability: write a number from 0 to {most:g}, such as 0.8, or 80 %.",
+            "“{text}” is not a probability: write a number from 0 to {most:g}, such as 0.8, "
+            "or 80 %.",
             text=text[:60],
             most=most,
         )

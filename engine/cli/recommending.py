@@ -42,8 +42,8 @@ def apply_recommended(
 
     `fixed_features` names the fixed settings of the features.
 
-    Raises StudioError if the data or the base model cannot be read, or if the recipe is not for
-    this job.
+    Raises StudioError if the data or the base model cannot be read, or if the recipe does not
+    suit this job.
     """
     result = recommend_for(job, recipe)
     names = RECOMMENDED + (QUICK_FIELDS if recipe == "quick" else ())
@@ -88,8 +88,8 @@ def recommend_for(job: JobSpec, recipe: Recipe = "paper") -> Recommendation:
     )
     if recipe == "quick" and (situation.quick is None or job.features.vectors != FINE_TUNED):
         raise StudioError(
-            "The recipe “quick” is for fine-tuning all weights of models of MiniLM's size: other "
-            "models and ways were not measured with it.",
+            "The recipe “quick” is only for fine-tuning all weights of models of MiniLM's size; it "
+            "was not measured for others.",
             "Leave out --recipe quick.",
         )
     return recommend(situation)

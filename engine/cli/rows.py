@@ -98,7 +98,7 @@ def recognise_files(
     if recognition.coders and not mapping.coders:
         note = phrase(
             "{names} look like labels of several coders of the same rows: "
-            "`import --coders {columns}` reads them so.",
+            "`import --coders {columns}` reads them as such.",
             names=join(", ", [f"“{name[:60]}”" for name in recognition.coders]),
             columns=",".join(recognition.coders),
         )

@@ -9,7 +9,7 @@ from engine.config.problems import broken_rule
 from engine.phrases import phrase
 
 CodingKind = Literal["label", "labels", "number"]
-"""What is coded in a row: one label, several labels, or a number on a scale."""
+"""Code of a row: one label, several labels, or a number on a scale."""
 
 Drawn = Literal["file", "random", "search", "uncertain", "diverse", "likely"]
 """The order in which a row came up; likely: most probable rows of one label first."""

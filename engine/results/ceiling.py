@@ -92,13 +92,13 @@ def ceiling_note(found: Ceiling, human: str, model: str) -> Phrase:
     """The comparison in words; `human` and `model` are scores with their intervals."""
     if not found.disputed:
         return phrase(
-            "Human ceiling unknown: on these {n:,} row(s) all coders agree. Rows in dispute have "
-            "no label, so no score counts them, until you decide them on the page of the data.",
+            "Human ceiling unknown: all coders agree on these {n:,} row(s). Rows in dispute have "
+            "no label, and no score counts them, until you decide them in the data set.",
             n=found.rows,
         )
     return phrase(
         "Human ceiling: one coder against another {human}; this model {model} (on {n:,} row(s) "
-        "that two coded).",
+        "that two coders coded).",
         n=found.rows,
         human=human,
         model=model,

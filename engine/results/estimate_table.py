@@ -1,4 +1,4 @@
-"""Corrected estimates from the columns of a table: shares or means, by period, between groups."""
+"""Corrected estimates from columns of a table: proportions or means, by period and by group."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,12 +34,13 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class EstimateRequest:
-    """The columns of machine codes and hand codes, and what is estimated of them.
+    """The columns of machine codes and hand codes, and the estimates of them.
 
-    `share_of` is one label; None: each label, or the mean of numbers. With `by`, there is an
-    estimate for each period of a column of dates, else for each of its cells; with `compare`, for
-    each of its cells, and the differences to the largest group. `chance` is a column with the
-    probability of each row to be coded by hand.
+    Args:
+        share_of: the label whose proportion is estimated; None: all labels, or the mean of numbers.
+        by: column of dates, with an estimate for each period, or others, with one for each value.
+        compare: column of groups, each with an estimate and its difference from the largest group.
+        chance: column with the probability with which each row was drawn to be coded by hand.
     """
 
     predicted: str
@@ -111,8 +112,8 @@ def estimate_table(
     if few:
         codes.notes.append(
             phrase(
-                "{n:,} estimate(s) rest on fewer than {rows} hand-coded rows; their intervals may "
-                "be too narrow.",
+                "{n:,} estimate(s) have fewer than {rows} hand-coded rows; their intervals may be "
+                "too narrow.",
                 n=few,
                 rows=FEW_ROWS,
             )
@@ -203,7 +204,7 @@ class _Codes:
         self.labels = known if chosen is None else [chosen]
 
     def _leave_out_texts(self, request: EstimateRequest) -> None:
-        """Leave out cells that are no numbers, named in a note."""
+        """Leave out cells that are not numbers, with a note."""
         for name, column, mask in (
             (request.predicted, self._machine, self.is_read),
             (request.hand, self._hand, self.is_coded),
@@ -253,8 +254,8 @@ class _Codes:
         if wrong.any():
             row = int(wrong.argmax())
             raise StudioError(
-                "“{cell}” in row {row:,} of “{name}” is no probability above 0, at most 1.",
-                "Each hand-coded row needs its probability to be drawn.",
+                "“{cell}” in row {row:,} of “{name}” is not a probability above 0 and at most 1.",
+                "Each hand-coded row needs the probability with which it was drawn.",
                 cell=column[row][:60],
                 row=row + 1,
                 name=request.chance[:60],

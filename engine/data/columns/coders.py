@@ -1,4 +1,4 @@
-"""Columns of several coders: find them, read their codes, and agree on a label.
+"""Columns of several coders: find them, read their codes, and derive the agreed label.
 
 N rows, R coders.
 """
@@ -40,7 +40,7 @@ Value = str | float | frozenset[str] | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Codings:
-    """What several coders gave to the same rows."""
+    """The codes that several coders gave to the same rows."""
 
     coders: tuple[str, ...]
     kind: Kind

@@ -33,7 +33,7 @@ PERIOD_TITLES: dict[Period, Phrase] = {
 
 
 def group_by_period(cells: Sequence[str], period: Period) -> tuple[list[str], list[str]]:
-    """The period of each cell, “” for one that is no date, and the cells that are none.
+    """The period of each cell, “” for one that is not a date, and the cells that are not dates.
 
     Dates have the format of most cells. Periods are written as 2026-11-30, 2026-W49 (ISO 8601),
     2026-11, 2026-Q4, 2026, so that they sort by time. Times with a zone are in UTC.
@@ -46,7 +46,7 @@ def group_by_period(cells: Sequence[str], period: Period) -> tuple[list[str], li
     others = [text for text in counts if text not in times]
     if sum(counts[text] for text in times) < MIN_DATES * counts.total() or not times:
         raise StudioError(
-            "Most cells are no dates: “{cell}”.",
+            "Most cells are not dates, such as “{cell}”.",
             "Write them as in 2026-11-30, or choose another column.",
             cell=next(iter(others), "")[:60],
         )
@@ -56,7 +56,7 @@ def group_by_period(cells: Sequence[str], period: Period) -> tuple[list[str], li
 
 
 def are_dates(cells: Iterable[str]) -> bool:
-    """True if at least half of the filled cells, of some of them, are dates of one format."""
+    """True if at least half of the first filled cells are dates of one format."""
     counts = Counter(filter(None, map(str.strip, cells)))
     counts = Counter(dict(islice(counts.items(), SAMPLE_CELLS)))
     try:

@@ -21,7 +21,7 @@ CODING = "coding.parquet"
 
 
 class RowCoding(Spec):
-    """How one row was coded in one column."""
+    """The coding of one row in one column."""
 
     coder: str = Field("", description="Name of the person who coded the row.")
     at: datetime | None = Field(None, description="Time of the last decision, in UTC.")
@@ -30,8 +30,8 @@ class RowCoding(Spec):
         1.0,
         gt=0,
         le=1,
-        description="Probability with which it was drawn from the rows not shown before; 1 if the "
-        "order is not random.",
+        description="Probability with which the row was drawn from those not shown before; 1 if "
+        "the order is not random.",
     )
     control: bool = Field(
         False,

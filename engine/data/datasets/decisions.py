@@ -30,11 +30,8 @@ def dataset_codings(dataset: Dataset, coders: Sequence[str] = ()) -> Codings:
             raise MissingColumn(name, list(spec.columns))
     if len(chosen) < 2:
         raise StudioError(
-            phrase("Fewer than two columns hold the labels of coders."),
-            phrase(
-                "Choose a column for each coder with --coders, or import the data again and choose "
-                "its coders."
-            ),
+            "The data set has fewer than two coders.",
+            "Choose their columns with --coders, or import the data again and choose its coders.",
         )
     mapping = Mapping(text=spec.mapping.text, tags=spec.mapping.tags, coders=chosen)
     return read_codings(dataset.column, mapping, spec.cleaning.no_label, spec.cleaning.spellings)
@@ -56,14 +53,14 @@ def majority_decisions(dataset: Dataset) -> dict[int, str]:
     decided = {row: majority[row] for row in rows if majority[row]}
     if not decided:
         raise StudioError(
-            "No row in dispute without a label has a majority.",
-            "Decide such rows one by one on the page of the data set.",
+            "No row in dispute without a label has a most frequent label.",
+            "Decide these rows one by one on the page of the data set.",
         )
     return decided
 
 
 def decision_changes(old: Dataset, edits: "Edits") -> tuple[Phrase, ...]:
-    """Say who decided rows in dispute, and in how many as each coder; nothing without any."""
+    """Say who decided rows in dispute, and how many as each coder; nothing if there are none."""
     columns = old.spec.mapping.label_columns
     if len(old.spec.mapping.coders) < 2 or len(columns) != 1:
         return ()

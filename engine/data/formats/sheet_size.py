@@ -328,7 +328,7 @@ def old_facts(content: bytes) -> list[Facts]:
 
 
 class _OldSheet:
-    """What the records of a sheet say."""
+    """Facts in the records of a sheet."""
 
     def __init__(self) -> None:
         self._formula, self._are_empty = "", True

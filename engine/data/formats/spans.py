@@ -231,14 +231,14 @@ def _note_spans(columns: tuple[str, ...], items: list[Object], remarks: Remarks)
 def position_notes(
     columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], has_text: bool
 ) -> tuple[str, ...]:
-    """Notes on columns of spans without the text that they count in, or without their types."""
+    """Notes on columns of spans whose text or whose types are missing."""
     notes = []
     for name, cells in zip(columns, zip(*rows[:SAMPLE_OBJECTS], strict=True), strict=False):
         spans = [_spans(_value(cell)) for cell in cells if cell.strip(" []")]
         if not has_text and (are_positions(name, cells) or (spans and None not in spans)):
             note = phrase(
-                "“{name}” has the positions of spans, but no column has the text that they count"
-                " in: add it in a column of its own.",
+                "“{name}” has the positions of spans, but no column has the text to which they"
+                " refer: add it as a column.",
                 name=name[:60],
             )
             notes.append(note)

@@ -60,7 +60,7 @@ def open_tagged_text(lines: Lines, _reading: Reading, remarks: Remarks) -> Conte
     """
     layout = _find_layout([*islice(lines.look_ahead(), SAMPLE_LINES)])
     if layout is None:
-        problem = phrase("its lines are no words with tags.")
+        problem = phrase("its lines are not words with tags.")
         advice = phrase(
             "Choose “Plain text” as the format, or a file with lines such as a/DT b/NN."
         )

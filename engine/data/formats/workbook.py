@@ -317,13 +317,13 @@ def _note_facts(path: Path, name: str, facts: Facts, remarks: Remarks) -> None:
 
 
 def _note_hidden(facts: Facts, remarks: Remarks, hidden: bool) -> None:
-    """Note the hidden rows and columns, and how the others are chosen alone."""
+    """Note the hidden rows and columns, and how to leave them out."""
     columns = ", ".join(map(column_letters, sorted(facts.hidden_columns)[:MAX_LISTED_SHEETS]))
     if n := len(facts.hidden_rows):
         remarks.add_note(
             phrase(
                 "{n:,} hidden row(s) are read. Turn off “Hidden rows and columns” (--no-hidden) to"
-                " read visible ones alone.",
+                " leave them out.",
                 n=n,
             )
             if hidden
@@ -333,7 +333,7 @@ def _note_hidden(facts: Facts, remarks: Remarks, hidden: bool) -> None:
         remarks.add_note(
             phrase(
                 "{n:,} hidden column(s) are read: {columns}. Turn off “Hidden rows and columns” "
-                "(--no-hidden) to read visible ones alone.",
+                "(--no-hidden) to leave them out.",
                 n=n,
                 columns=columns,
             )

@@ -54,7 +54,7 @@ def _losses(export: Export) -> list[str]:
 
 def _problem(export: Export) -> str:
     if export.spec.mapping.tags is None:
-        return phrase("brat has spans in texts, and this data set has none.")
+        return phrase("brat has spans in texts, but this data set has none.")
     return classes_of_words(export)
 
 

@@ -35,7 +35,7 @@ def _losses(export: Export) -> list[str]:
 def _problem(export: Export) -> str:
     if export.spec.mapping.tags is not None:
         return ""
-    return phrase("CoNLL has a tag for each word, and this data set has no tags.")
+    return phrase("CoNLL has a tag for each word, but this data set has no tags.")
 
 
 CONLL = Writer(

@@ -22,9 +22,9 @@ CSV = _table(
     "csv",
     "CSV",
     ".csv",
-    phrase("For spreadsheets and statistics; texts that look like formulas get an apostrophe."),
+    phrase("For spreadsheets and statistics programs; formulas in texts get an apostrophe."),
 )
-TSV = _table("tsv", "TSV", ".tsv", phrase("As CSV, with tabs between the cells."))
+TSV = _table("tsv", "TSV", ".tsv", phrase("Like CSV, with tabs between the cells."))
 EXCEL = _table("excel", "Excel", ".xlsx", phrase("A sheet; up to 1,048,575 rows."))
 JSONL = _table(
     "jsonl",

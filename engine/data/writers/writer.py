@@ -95,7 +95,7 @@ def word_losses(export: Export) -> list[str]:
     """The sentence on words that only their spaces mark."""
     if export.spec.mapping.tags is None:
         return []
-    return [phrase("The words are joined by spaces, which replace their boundaries.")]
+    return [phrase("Words are joined by spaces, so their exact boundaries are lost.")]
 
 
 def untagged_losses(export: Export) -> list[str]:
@@ -109,4 +109,4 @@ def classes_of_words(export: Export) -> str:
     """The problem of tags that are no spans; "" without it."""
     if export.spec.mapping.tags is None or has_span_tags(export.dataset):
         return ""
-    return phrase("The tags are classes of single words, and this format holds spans.")
+    return phrase("The tags are classes of single words, but this format holds spans.")

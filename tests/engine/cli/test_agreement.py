@@ -25,7 +25,7 @@ def answers(tmp_path, home):
 
 def test_agreement_of_imported_coders(answers, output, json_output, capsys, tmp_path):
     assert main(["import", str(answers), "--name", "asked"]) == 0
-    assert "`import --coders Anna,Ben` reads them so" in capsys.readouterr().err
+    assert "`import --coders Anna,Ben` reads them as such" in capsys.readouterr().err
     output("import", answers, "--name", "answers", "--coders", "Anna,Ben")
     report = json_output("agreement", "answers")
     assert report["coders"] == ["Anna", "Ben"] and report["kind"] == "classes"
@@ -66,7 +66,7 @@ def test_the_label_is_what_coders_agree_on(answers, output, refusal, home):
 
 def test_the_majority_decides_in_a_version_that_says_so(tmp_path, output, refusal, home, answers):
     output("import", answers, "--name", "two", "--coders", "Anna,Ben")
-    assert "No row in dispute without a label has a majority" in refusal(
+    assert "No row in dispute without a label has a most frequent label" in refusal(
         "agreement", "two", "--by-majority"
     )
     assert "Leave out --coders" in refusal("agreement", "two", "--by-majority", "--coders", "A,B")

@@ -30,7 +30,7 @@ def table(tmp_path):
 
 
 def test_a_share_by_month_is_printed_and_written(table, output, json_output, refusal, tmp_path):
-    options = ("--predicted", "predicted_label", "--hand", "hand", "--share-of", "anger")
+    options = ("--predicted", "predicted_label", "--hand", "hand", "--proportion-of", "anger")
     printed = output("estimate", table, *options, "--by", "day", "--compare", "party")
     assert "2025-01, “anger”: " in printed and "B − A, “anger”: " in printed
     assert "coding all rows would not halve the interval" in printed and "A − B" not in printed
@@ -43,7 +43,7 @@ def test_a_share_by_month_is_printed_and_written(table, output, json_output, ref
         (line,) = csv.DictReader(file)
     assert float(line["estimate"]) == whole["estimate"] and line["coded"] == "75"
     assert "no column “nothing”" in refusal("estimate", table, *options, "--by", "nothing")
-    assert "Use --share-of or --mean" in refusal("estimate", table, *options, "--mean")
+    assert "Use --proportion-of or --mean" in refusal("estimate", table, *options, "--mean")
     assert "ends with none of" in refusal("estimate", table, *options, "--out", "table.doc")
 
 
@@ -52,7 +52,7 @@ def test_the_coding_of_a_data_set_says_which_rows_are_random(table, home, json_o
     import_dataset("coded", {"all": table}, guess.reading, guess.mapping, ONLY_TRAIN, version)
     drawn = {n: RowCoding(control=n % 16 == 0, drawn="uncertain") for n in range(0, ROWS, 8)}
     write_coding(version, {n: {"hand": facts} for n, facts in drawn.items()})
-    options = ("--predicted", "predicted_label", "--hand", "hand", "--share-of", "joy")
+    options = ("--predicted", "predicted_label", "--hand", "hand", "--proportion-of", "joy")
     facts = json_output("estimate", "coded", *options)
     assert facts["estimates"][0]["coded"] == 38
     assert json.dumps(facts["notes"]).count("37 hand-coded rows were not drawn at random") == 1

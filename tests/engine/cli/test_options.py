@@ -111,7 +111,7 @@ def test_each_option_for_a_probability_takes_80_percent_80_and_0_8(capsys):
             with pytest.raises(typer.BadParameter, match="or 80 %"):
                 parse(text)
     assert main(["predict", "x", "--model=x", "--out=y.csv", "--threshold=150 %"]) == 2
-    assert "“150 %” is no probability: write a number from 0 to 1" in capsys.readouterr().err
+    assert "“150 %” is not a probability: write a number from 0 to 1" in capsys.readouterr().err
     numbers = [i for _, i in every_option() if i.type_descriptor.annotation is float]
     others = {item.name for item in numbers if item.metavar != PROBABILITY}
     assert others == NUMBERS, "an option that takes a probability reads it like the window"

@@ -111,6 +111,6 @@ def test_rows_without_dispute_say_why_the_ceiling_is_unknown():
     gold = ["bad", "good"] * 10
     found = ceiling(with_coders(class_rows(gold, gold), A=gold, B=gold))
     note = str(ceiling_note(found, "", ""))
-    assert found.disputed == 0 and "on these 20 rows all coders agree" in note
+    assert found.disputed == 0 and "all coders agree on these 20 rows" in note
     assert ceiling(class_rows(gold, gold)) is None and coder_codes(class_rows(gold, gold)) is None
     assert not mask(class_rows(gold, gold), (CodersDisagree(),)).any()

@@ -90,7 +90,7 @@ def test_only_random_rows_correct_the_others_and_known_chances_are_used():
     assert (
         drawn.tuning == 1 and drawn.corrected.low < (TRUTH == "good").mean() < drawn.corrected.high
     )
-    with pytest.raises(StudioError, match="“0” in row 5 of “chance” is no probability"):
+    with pytest.raises(StudioError, match="“0” in row 5 of “chance” is not a probability"):
         estimate_table(change(chance=["0.25"] * 4 + ["0"] * (ROWS - 4)), request)
 
 
@@ -142,6 +142,6 @@ def test_dates_of_each_usual_format_are_grouped_and_others_named():
     )
     with pytest.raises(StudioError, match="the day or the month may be first"):
         group_by_period(["01/02/2020", "02/03/2020"], "month")
-    with pytest.raises(StudioError, match="Most cells are no dates: “7”"):
+    with pytest.raises(StudioError, match="Most cells are not dates, such as “7”"):
         group_by_period(["7", "12", "2020-01-01"], "month")
     assert are_dates(["01/02/2020", "02/03/2020"]) and not are_dates(["east", "west", "2020-01-01"])

@@ -81,5 +81,5 @@ def test_other_lines_are_no_tagged_text(tmp_path, name):
     path = tmp_path / name
     path.write_text(OTHERS[name])
     assert recognise(path).reading.format != "tagged-text"
-    with pytest.raises(BadFile, match=r"no words with tags\. Choose “Plain text”"):
+    with pytest.raises(BadFile, match=r"not words with tags\. Choose “Plain text”"):
         read(path, Reading(format="tagged-text"))
