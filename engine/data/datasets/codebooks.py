@@ -281,8 +281,8 @@ def _recode_cells(cells: Sequence[str], renamed: Mapping[str, str], several: boo
 
 
 def free_keys(codes: Sequence[Code], keys: str) -> dict[str, Code]:
-    """The label of each key: its own if it has one character, else the next free of `keys`."""
-    own = {code.key.lower(): code for code in codes if len(code.key) == 1}
+    """The label of each key: its own if that is a letter or digit, else the next free of `keys`."""
+    own = {c.key.lower(): c for c in codes if len(c.key) == 1 and c.key.isalnum()}
     rest = iter([key for key in keys if key not in own])
     found = dict(own)
     for code in codes:

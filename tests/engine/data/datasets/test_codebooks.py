@@ -103,7 +103,8 @@ def test_what_is_no_codebook_is_refused_with_the_place(tmp_path):
 
 
 def test_keys_are_those_of_the_codebook_then_the_next_free_ones():
-    codes = [Code(label="a"), Code(label="b", key="1"), Code(label="c"), Code(label="d", key="77")]
+    codes = [Code(label="a"), Code(label="b", key="1"), Code(label="c", key="?")]
+    codes.append(Code(label="d", key="77"))
     assert {key: code.label for key, code in free_keys(codes, "123").items()} == {
         "2": "a",
         "1": "b",
