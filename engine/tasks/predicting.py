@@ -17,10 +17,12 @@ from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
 from engine.tasks import checkpoint_learner
 from engine.tasks.agreement import AgreementSearch
-from engine.tasks.evaluating import collect_predictions
+from engine.tasks.evaluating import KnownOutputs, collect_predictions
 from engine.tasks.inputs import max_tokens, truncation_note
 from engine.tasks.learner import Examples, PredictionCollector
 from engine.tasks.whole_text import label_sort_key, quote_labels
+
+KNOWN_BYTES = 2**27  # of outputs of distinct inputs: 128 MB, of about 300,000 short texts
 
 
 class Predictor:
@@ -61,6 +63,7 @@ class Predictor:
         self._loaded, self._exact = loaded, exact
         if not exact:
             self._use_fast(serving, model)
+        self._known = KnownOutputs(KNOWN_BYTES)
         self._truncated = 0  # inputs of maximum length so far
         self._blank = 0  # rows without text so far
         self._characters = Counter[str]()  # of texts so far
@@ -92,7 +95,8 @@ class Predictor:
     ) -> PredictionCollector:
         """Predict rows, for records, reports and storage."""
         return collect_predictions(
-            self._loaded, self.learner, rows, self._max_length, self._batch, progress, self._count
+            *(self._loaded, self.learner, rows, self._max_length, self._batch, progress),
+            *(self._count, self._known),
         )
 
     def notes(self) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def sentence_vectors(
     progress: ProgressCallback = no_progress,
     on_truncated: Callable[[int, int], object] | None = None,
 ) -> NDArray[np.float32]:
-    """The vector of each text, float32 [N, D].
+    """The vector of each text, float32 [N, D]; equal texts are computed once.
 
     Args:
         max_length: maximum tokens of a text; None: the model's.
@@ -60,15 +60,19 @@ def sentence_vectors(
     device = next(network.parameters()).device
     usual = loaded.max_length if network.heads.pools else max_tokens(loaded)
     limit = min(max_length or usual, loaded.spec.max_positions)
-    vectors = np.zeros((len(texts), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
-    if not len(texts):
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    vectors = np.zeros((len(places), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
+    if not places:
         return vectors
+    rows = np.array([places[text] for text in texts])
     network.eval()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
-        prompted = [sentence.prompt + text for text in texts] if sentence.prompt else texts
+        prompted = [sentence.prompt + text for text in places]
         folder = Path(scratch) / "tokenized"
         tokenized = tokenize_examples(prompted, None, tokenizer, limit, folder, no_progress)
-        if on_truncated is not None and (truncated := int((tokenized.lengths == limit).sum())):
+        if on_truncated is not None and (
+            truncated := int((tokenized.lengths[rows] == limit).sum())
+        ):
             on_truncated(truncated, limit)
 
         def add(indices: NDArray[np.int64]) -> None:
@@ -87,7 +91,8 @@ def sentence_vectors(
         raise StudioError(
             "The model outputs vectors with NaN or infinite values.", "Choose another checkpoint."
         )
-    return vectors
+    all_vectors: NDArray[np.float32] = vectors[rows]
+    return all_vectors
 
 
 def pairwise_cosines(

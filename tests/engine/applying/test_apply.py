@@ -18,6 +18,8 @@ from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import read
 from engine.errors import StudioError
 from engine.messages.applying import Apply, FileInput, PredictFirst
+from engine.models.network import Network
+from engine.tasks import predicting
 from engine.tasks.predicting import Predictor
 from tests.engine.fine_tuned import KINDS, FineTuned
 
@@ -69,6 +71,35 @@ def test_chunked_predictions_equal_those_of_one_pass(tuned, tmp_path, small_chun
     )
     assert not chunk_folder(answer.out).exists()
     assert answer.notes == (), "nothing was truncated"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_distinct_input_is_computed_once(tuned, tmp_path, monkeypatch, kind):
+    model, computed = tuned(kind), []
+    rows, _ = predict_all(model)
+    few = rows.take(range(min(len(rows), 7))).without_targets()
+    logits = Network.logits
+
+    def count(network, *inputs):
+        output = logits(network, *inputs)
+        computed.append(len(inputs[0]))
+        return output
+
+    monkeypatch.setattr(Network, "logits", count)
+    once = Predictor(model.checkpoint).predict(few)
+    needed = sum(computed)
+    computed.clear()
+    predictor = Predictor(model.checkpoint)
+    thrice = predictor.predict(few.take([*range(len(few))] * 3))
+    assert json.dumps(thrice, default=list) == json.dumps(once * 3, default=list)
+    assert sum(computed) == needed
+    again = predictor.predict(few.take([0, 0, *range(len(few))]))
+    assert json.dumps(again[2:], default=list) == json.dumps(once, default=list)
+    assert sum(computed) == needed, "as in an earlier chunk"
+    monkeypatch.setattr(predicting, "KNOWN_BYTES", 0)
+    small = Predictor(model.checkpoint)
+    assert small.predict(few.take([0, 0])) and small.predict(few.take([0, 0]))
+    assert small._known._free == 0, "memory is bounded"
 
 
 @pytest.mark.parametrize("kind", KINDS)
