@@ -1,4 +1,5 @@
-"""Prediction for a long file of short texts (`file`), and GUI pauses meanwhile (`window`).
+"""Prediction for a long file of short texts (`file`), GUI pauses meanwhile (`window`), and times in
+fewer bits and of equal texts (`fast`).
 
 The starter model, fine-tuned for one step, predicts a class for texts of 3 to 30 words. `file` runs
 the command `predict`, reads its memory twice a second, and predicts some rows with the pipeline of
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks import harness
@@ -33,7 +35,7 @@ print(json.dumps([answer["label"] for answer in answers]))
 
 
 def main(arguments: list[str]) -> None:
-    harness.run_part("applying", __doc__, {"file": file, "window": window}, arguments)
+    harness.run_part("applying", __doc__, {"file": file, "fast": fast, "window": window}, arguments)
 
 
 class Usage(NamedTuple):
@@ -76,6 +78,39 @@ def file(arguments: list[str]) -> None:
         )
 
 
+def fast(arguments: list[str]) -> None:
+    parser = harness.parser("applying fast", "Fewer bits, and equal texts, against exact rows.")
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--each", type=int, default=20, help="copies of an equal text")
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--model", type=Path, help="of a run; default: the starter, for one step")
+    options = parser.parse_args(arguments)
+    with harness.work_folder(options.work) as work:
+        model = options.model or fine_tuned(work)
+        texts = write_texts(work / "distinct.csv", options.rows)
+        head, *lines = texts.read_text("utf-8").splitlines()
+        equal, few = work / "equal.csv", lines[: options.rows // options.each]
+        equal.write_text("\n".join([head, *(few * options.each)]) + "\n", "utf-8")
+        sides: dict[str, tuple[Path, tuple[str, ...]]] = {
+            "exact": (texts, ()),
+            "fast": (texts, ("--precision", "fast")),
+            "equal": (equal, ()),
+        }
+        predict(model, texts, work / "first.jsonl", "--precision", "fast")  # measures once
+        spent: dict[str, list[float]] = {name: [] for name in sides}
+        for _ in range(options.pairs):
+            for name, (given, more) in sides.items():
+                spent[name].append(predict(model, given, work / f"{name}.jsonl", *more).cpu)
+        for name in ("fast", "equal"):
+            ratios = [a / b for a, b in zip(spent["exact"], spent[name], strict=True)]
+            print(
+                f"{options.rows:,} rows, {name}: {median(ratios):.2f} times exact "
+                f"({min(ratios):.2f} to {max(ratios):.2f}) in CPU time; "
+                f"{median(spent['exact']):.0f} s against {median(spent[name]):.0f} s"
+            )
+
+
 def fine_tuned(work: Path) -> Path:
     """Checkpoint of the starter model with a head for the sample, after one step."""
     from engine.files.shipped import sample_data, starter_model
@@ -101,8 +136,8 @@ def write_texts(path: Path, rows: int) -> Path:
     return path
 
 
-def predict(model: Path, texts: Path, out: Path) -> Usage:
-    command = ("predict", texts, "--model", model, "--text", "text", "--out", out)
+def predict(model: Path, texts: Path, out: Path, *options: str) -> Usage:
+    command = ("predict", texts, "--model", model, "--text", "text", "--out", out, *options)
     return run("-m", "app", *command, f"--batch-size={BATCH}")
 
 
