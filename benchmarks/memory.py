@@ -42,6 +42,10 @@ ROWS = {
     "checkpointing": Row(
         "classes, base, batches of 32, gradient checkpointing", 12, 768, 32, recomputes=True
     ),
+    "large": Row("classes, large 24/1024, batches of 32", 24, 1024, 32),
+    "large-checkpointing": Row(
+        "classes, large, batches of 32, gradient checkpointing", 24, 1024, 32, recomputes=True
+    ),
 }
 
 

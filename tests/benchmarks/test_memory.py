@@ -23,7 +23,8 @@ def test_jobs_match_the_rows_of_the_table(monkeypatch, tmp_path):
     assert jobs["small"].base_model.path == tmp_path / "of-256"
     assert jobs["base"].base_model.path == tmp_path / "of-768"
     assert [name for name, job in jobs.items() if job.training.gradient_checkpointing] == [
-        "checkpointing"
+        "checkpointing",
+        "large-checkpointing",
     ]
     assert jobs["words"].base_model.model.layers == 12 and jobs["words"].task.nsp
     for name, rows in (("base", 3136), ("words", 400)):
