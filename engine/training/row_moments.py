@@ -107,6 +107,6 @@ def dense_moments(saved: dict[str, Tensor], table: Tensor) -> dict[str, Tensor]:
         return saved
     dense = {STEP: saved[STEP]}
     for name in MOMENTS:
-        parts = [saved[f"{name}.{n}"] for n in range(-(-len(saved[ROWS]) // CHUNK))]
+        parts = [saved[f"{name}.{n}"] for n, _ in enumerate(saved[ROWS].split(CHUNK))]
         dense[name] = torch.zeros(table.shape).index_copy_(0, saved[ROWS], torch.cat(parts))
     return dense

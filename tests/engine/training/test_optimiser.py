@@ -133,6 +133,7 @@ def test_row_moments_equal_dense_adamw_to_the_last_bit(decay):
     theirs = torch.optim.AdamW([dense], **options, fused=True)
     group = {**theirs.defaults}
     moments, divisor = RowMoments(sparse), torch.tensor(1.7)
+    assert not dense_moments(moments.tensors(), sparse)["exp_avg"].any()
     for number in range(6):
         rows = torch.randperm(2000)[:700].sort().values
         values = torch.randn(len(rows), 16)
