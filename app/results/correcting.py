@@ -47,8 +47,8 @@ def ask_for_label(
 ) -> None:
     """Ask for the label of some rows, and pass their new cells to `correct`.
 
-    The predicted label of `row` is proposed. Raises StudioError if the row has no label of the
-    data set's kind.
+    The predicted label of `row` is proposed. Raises StudioError if the label of the row
+    cannot be read.
 
     Args:
         records: the current cells of the rows; one if labels are parts of their row.

@@ -95,7 +95,7 @@ class StoredRows:
         return {mapping.label: join_labels(labels) if self.has_sets else labels[0]}
 
     def endings(self, record: Mapping[str, str]) -> tuple[str, ...]:
-        """The choices of a row. Raises StudioError if they are no list of texts."""
+        """The choices of a row. Raises StudioError if they are not a list of texts."""
         return parse_endings([tuple(record[name] for name in self.spec.mapping.endings)])[0]
 
     def choice(self, cell: str, endings: tuple[str, ...]) -> int:
@@ -173,7 +173,7 @@ class Corrections(QObject):
                 "a data set, and evaluate the model on that."
             )
         elif TASKS[predictions.info.task].info.is_pretraining:
-            return self.tr("Masked tokens are no rows of a data set.")
+            return self.tr("Masked tokens are not rows of a data set.")
         else:
             template = self.tr("The version of “{0}” with these rows is not in the library.")
         return template.format(predictions.info.source)

@@ -1,4 +1,4 @@
-"""State of estimates over machine-coded rows: columns, request and result. No widgets."""
+"""Corrected estimates over machine-coded rows: columns, request and result. No widgets."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -114,5 +114,5 @@ def guess_codes(source: TableColumns, predicted: str | None) -> tuple[str, str]:
 
 
 def is_machine(name: str) -> bool:
-    """True for the name of a column that a model has added."""
+    """True if a column seems to hold the predictions of a model, by its name."""
     return name.casefold().startswith(MACHINE) and not name.startswith(f"{PREFIX}probability")

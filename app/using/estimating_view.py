@@ -1,4 +1,4 @@
-"""Dialog of estimates over machine-coded rows: columns, a picture with intervals, a table."""
+"""Dialog of corrected estimates: columns, a chart with intervals, a table."""
 
 import math
 from functools import partial
@@ -30,7 +30,7 @@ from engine.results.intervals import Interval
 SIZE = QSize(980, 660)  # px
 BOX_CHARACTERS, NAME_CHARACTERS = 18, 60
 MAX_TABLE_ROWS, MIN_PICTURE = 8, 30 * SPACE
-EACH, MEAN = "each", "mean"  # of the box of what is estimated, besides labels
+EACH, MEAN = "each", "mean"  # items of the box “Estimate” that are not labels
 ROLES = ("predicted", "hand", "by", "compare", "chance")
 
 
@@ -59,10 +59,7 @@ class EstimateDialog(Dialog):
         self.save = FigureButton(self.figure, notices)
         self.save.offer_on(self.picture)
         self.legend = Text(
-            self.tr(
-                "● corrected estimate with its 95 % interval   ○ machine codes alone; each line "
-                "is an estimate."
-            ),
+            self.tr("● corrected estimate with its 95 % interval   ○ machine codes alone"),
             "small",
         )
         self.status = Text("", "muted", selectable=True)
@@ -275,7 +272,7 @@ def _titles() -> dict[str, str]:
         tr("Hand codes"),
         tr("Over time, by"),
         tr("Compare groups of"),
-        tr("Chance to be drawn"),
+        tr("Sampling probability"),
     )
     return dict(zip(ROLES, texts, strict=True))
 

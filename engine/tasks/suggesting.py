@@ -119,8 +119,8 @@ def suggest_labels(
     labelled rows, with their words and the vectors of the model. Before rows have two labels, the
     vectors are compared with those of the names and definitions in the codebook.
 
-    Raises StudioError if no row lacks its label, or if the model is no classifier, and neither the
-    rows nor the codebook have two labels.
+    Raises StudioError if no row lacks its label, or if the model is not a classifier and neither
+    the rows nor the codebook have two labels.
     """
     labels = _known_labels(dataset, question.labels)
     unlabelled = np.setdiff1d(_select_rows(dataset, labelled=False), [*labels])

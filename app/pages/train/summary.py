@@ -189,7 +189,7 @@ SOME_TRUNCATED, MANY_TRUNCATED = 0.01, 0.25  # of the inputs
 
 
 class Caution(NamedTuple):
-    """A warning, or a remark that lets one start without a second thought."""
+    """A warning before the start; if it is not `is_serious`, a remark."""
 
     text: str
     is_serious: bool = True

@@ -119,7 +119,7 @@ class TaggedWords(FlowWidget):
         boxes, small = self.boxes_at(self.width()), QFontMetricsF(font("small")).height()
         for spans, is_above in ((self.above, True), (self.below, False)):
             for span in spans:
-                for part in lines(boxes[span.start : span.end]):
+                for part in span_lines(boxes[span.start : span.end]):
                     self._paint_span(painter, span.type, part, small, is_above)
         for word, box in zip(self.words, boxes, strict=True):
             write(painter, box, word, self.font(), Role.TEXT, CENTRE)
@@ -159,7 +159,7 @@ def span_color(type_: str, types: Sequence[str]) -> QColor:
     return colour(CHART[_color_index(type_, types)])
 
 
-def lines(boxes: Sequence[QRectF]) -> list[QRectF]:
+def span_lines(boxes: Sequence[QRectF]) -> list[QRectF]:
     """The part of a span in each line of words."""
     parts: list[QRectF] = []
     for box in boxes:

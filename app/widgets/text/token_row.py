@@ -25,7 +25,7 @@ from app.theme import SEGMENTS, SPACE, Role, colour, px
 from app.widgets.drawing import write
 from app.widgets.text.chips import AS_STORED, PADDING, ROW_GAP, chip_widths, flow_chips, token_text
 from app.widgets.text.labels import font
-from app.widgets.text.tagged import TINT, lines, span_color
+from app.widgets.text.tagged import TINT, span_color, span_lines
 from engine.data.columns.tags import Span
 from engine.messages.explore.text import Token
 
@@ -115,7 +115,7 @@ class TokenRow(QWidget):
             if box.intersects(QRectF(event.rect())):
                 self._paint(painter, token, box, self._span_at(index))
         for span in self._spans:
-            for part in lines(self._boxes[span.start : min(span.end, len(self._tokens))]):
+            for part in span_lines(self._boxes[span.start : min(span.end, len(self._tokens))]):
                 name = QRectF(part)
                 name.setTop(part.top() + self._chip_height() + SPACE)
                 small, middle = font("small"), Qt.AlignmentFlag.AlignCenter

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.config.codebook import Drawn
 
-CONTROL_EVERY = 5  # each fifth row is drawn at random for the control sample
+CONTROL_EVERY = 5  # every fifth row is drawn at random for the control sample
 
 
 class Draw(NamedTuple):

@@ -152,7 +152,7 @@ def _read(tool: Tool, lines: Lines, remarks: Remarks) -> Entries:
 def read_objects(lines: Lines, remarks: Remarks) -> Iterable[tuple[int, Any]]:
     """The objects of a file, one in each line or all in one value, with their numbers.
 
-    Raises BadFile if the file is no JSON.
+    Raises BadFile if the file is not JSON.
     """
     filled = (line for line in lines.look_ahead(split=True) if line.strip())
     if _is_line(next(filled, "")) and next(filled, None) is not None:

@@ -24,7 +24,7 @@ def is_race(item: Any) -> bool:
 
 
 def open_race(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-    """A row for each question. Raises BadFile with the number of an object that is no article."""
+    """A row for each question. Raises BadFile with the number of an object without an article."""
     return Content(COLUMNS, _rows(lines, remarks))
 
 

@@ -185,7 +185,7 @@ class Export:
         return schema, tables()
 
     def _nested(self) -> "tuple[dict[str, pa.DataType], dict[str, Callable[[str], Any]]]":
-        """Types and conversions of columns that are no plain texts."""
+        """Types and conversions of columns that are not plain texts."""
         mapping, texts = self.spec.mapping, pa.list_(pa.string())
         types: dict[str, pa.DataType] = {}
         values: dict[str, Callable[[str], Any]] = {}

@@ -106,7 +106,7 @@ def untagged_losses(export: Export) -> list[str]:
 
 
 def classes_of_words(export: Export) -> str:
-    """The problem of tags that are no spans; "" without it."""
+    """The problem of tags that are classes of words; "" without it."""
     if export.spec.mapping.tags is None or has_span_tags(export.dataset):
         return ""
     return phrase("The tags are classes of single words, but this format holds spans.")

@@ -1,4 +1,4 @@
-"""The question for the export of rows: format, rows, columns, one file or one for each split."""
+"""Dialog that exports rows: format, rows, columns, one file or one for each split."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class ExportRows:
 
 
 class ExportFields(QWidget):
-    """The controls of an export, and what the chosen format leaves out."""
+    """The controls of an export, and a note on what the chosen format leaves out."""
 
     def __init__(self, given: ExportRows) -> None:
         super().__init__()
@@ -152,5 +152,5 @@ def ask_to_export(owner: QWidget, notices: Notices, given: ExportRows) -> Questi
         dialogs.ask_for_file(owner, tr("Export rows"), name, [fields.suffix], write)
 
     choice = Choice("export", tr("&Export…"), "primary")
-    text = tr("Unsaved edits of the rows are exported, too.") if given.edits else ""
+    text = tr("Unsaved edits are exported, too.") if given.edits else ""
     return dialogs.confirm(owner, tr("Export the data set"), text, choice, chosen, [fields])

@@ -1,4 +1,4 @@
-"""The question for another split of a version."""
+"""Dialog that splits a version again."""
 
 from collections.abc import Callable, Sequence
 

@@ -229,8 +229,8 @@ class ColumnsSection(Section):
             text = self.tr("{0} are read as coders of “{1}”.")
             return text.format(names, one_line(roles.label[:40]))
         text = self.tr(
-            "{0} are read as coders of one label: that on which they agree. Rows on which they "
-            "disagree have no label until you decide."
+            "{0} are read as coders of one label. Rows on which they disagree have no label until "
+            "you decide them."
         )
         return text.format(names)
 

@@ -133,7 +133,7 @@ class AgreementCard(Card):
         _fit(self.figures_table)
         self.matrix.show_codings(measured, self._pair())
         self.matrix.setVisible(self.matrix.confusion is not None)
-        note = self.tr("Values with 95 % intervals. A cell or a line lists its rows in dispute.")
+        note = self.tr("Values with 95 % intervals. Click a cell or a line to list its rows.")
         self.note.setText(f"{note} {translated(measured.table.note)}".strip())
 
     def _part(self) -> AgreementRow | None:
@@ -226,7 +226,7 @@ class CoderMatrix(Matrix):
             is_self = first is not None and first == second
             disputed = [row.disputed for row in parts] if not is_self else []
             names = ", ".join(dict.fromkeys(chosen))
-            title = self.tr("Rows in dispute of {0}").format(names)
+            title = self.tr("Rows in dispute between {0}").format(names)
             return np.unique(np.concatenate([np.zeros(0, np.int64), *disputed])), title
         rows = rows_of_pair(codings, *self._pair, (first, second))
         codes = zip(self.titles, (first, second), strict=True)

@@ -1,4 +1,4 @@
-"""Decisions on the rows about which coders disagree: one by one by key, or by majority."""
+"""Decisions on rows in dispute: one by one with keys, or by majority."""
 
 from functools import partial
 
@@ -66,7 +66,7 @@ class AgreementPart(QObject):
             self.tr("Ctrl+{0} “{1}”").format(number, one_line(coder, 30))
             for number, coder in enumerate(self.state.coders[:MAX_KEYS], start=1)
         ]
-        text = self.tr("In dispute: the key of a label decides, or that of a coder: {0}")
+        text = self.tr("Rows in dispute: press the key of a label, or that of a coder: {0}")
         rows = self.state.open_rows(self._editing.state.rows)
         self.rows_requested.emit(rows, text.format(", ".join(keys)))
 
@@ -95,7 +95,7 @@ class AgreementPart(QObject):
         if measured.codings.kind == "numbers":
             text = self.tr("%Ln row(s) get the mean of the coders.", "", len(cells))
         else:
-            text = self.tr("%Ln row(s) get the label that most coders gave.", "", len(cells))
+            text = self.tr("%Ln row(s) get their most frequent label.", "", len(cells))
         if left:
             text += " " + self.tr("%Ln row(s) without a majority stay in dispute.", "", left)
         dialogs.confirm(

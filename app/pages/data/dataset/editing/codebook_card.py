@@ -22,8 +22,8 @@ class CodebookCard(Card):
     """Shows a label of the codebook while rows are coded.
 
     Signals:
-        edit_requested: the codebook shall be edited.
-        new_requested: a new column shall be coded.
+        edit_requested: edit the codebook.
+        new_requested: code a new column.
         rows_requested: name of a mark, or `UNLABELLED`; “” for all rows.
     """
 
@@ -54,13 +54,13 @@ class CodebookCard(Card):
         self.body.addWidget(actions)
 
     def show_codebook(self, codebook: Codebook | None, has_labels: bool) -> None:
-        """Show the codebook of the label column; None if no codebook was written for it."""
+        """Show the codebook of the label column, or None if it has none."""
         self._codebook = codebook
         self.edit.setVisible(has_labels)
         self.introduction.setText(
-            self.tr("Say what the labels mean, and read it while you label rows.")
+            self.tr("Define the labels, and see the definitions while you label rows.")
             if has_labels
-            else self.tr("Name labels, say what they mean, and label a row with each key.")
+            else self.tr("Name and define labels, then label each row with one key.")
         )
         self.introduction.setVisible(codebook is None)
         self.lists.setVisible(codebook is not None)
@@ -97,7 +97,7 @@ class CodebookCard(Card):
         if code is None:
             return
         self.label.setText(visible(code.label))
-        none = self.tr("The codebook has no definition of it.")
+        none = self.tr("No definition in the codebook.")
         self.definition.setText(visible(code.definition[:MAX_CHARACTERS]) or none)
         lines = [
             *(self.tr("“{0}”").format(visible(text)) for text in code.examples[:MAX_EXAMPLES]),

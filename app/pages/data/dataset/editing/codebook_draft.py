@@ -1,4 +1,4 @@
-"""A codebook while it is edited, and what its changes do to the rows. No widgets."""
+"""A codebook while it is edited, and the effects of its changes on the rows. No widgets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -107,10 +107,10 @@ class CodebookDraft:
             entries.append(Entry(code, tuple(name for entry in old for name in entry.before)))
         self.entries = [*entries, *before.values()]
 
-    # ── what happens to the rows ─────────────────────────────────────────────────────────────
+    # ── effects on the rows ──────────────────────────────────────────────────────────────────
 
     def consequences(self) -> list[str]:
-        """What the changes do to the rows, in sentences; empty if nothing."""
+        """Sentences on the effects of the changes on the rows; empty if there are none."""
         sentences = list[str]()
         for old, new in self.renamed().items():
             if rows := self.counts.get(old, 0):

@@ -7,7 +7,7 @@ from engine.data.datasets.coding import RowCoding
 
 
 def mark_titles() -> dict[str, str]:
-    """The marks of a row in words, by field of `RowCoding`."""
+    """Titles of the marks of a row, by field of `RowCoding`."""
     return {
         "skipped": tr("Skipped"),
         "unsure": tr("Unsure"),
@@ -25,7 +25,7 @@ def mark_text(coding: RowCoding) -> str:
 
 
 def order_titles() -> dict[Drawn, str]:
-    """The orders in which rows come up in words."""
+    """Titles of the orders in which rows come up."""
     return {
         "file": tr("In the order of the file"),
         "random": tr("At random"),

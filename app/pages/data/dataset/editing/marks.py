@@ -68,7 +68,7 @@ class MarkKeys(QObject):
         self.note.setToolTip(tooltip(self._note or self.note.accessibleName()))
 
     def press(self, key: str) -> bool:
-        """Act on a character pressed in the table; False if it is no key of a mark."""
+        """Act on a character pressed in the table; False if it is not the key of a mark."""
         name = next((name for name, own in MARK_KEYS.items() if own == key), None)
         if name is not None:
             self.buttons[name].click()

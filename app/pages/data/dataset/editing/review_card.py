@@ -55,19 +55,20 @@ class ReviewCard(Card):
         self.suggests.setToolTip(
             tooltip(
                 self.tr(
-                    "The model suggests a label for each row; before two labels are given, from "
-                    "the names and definitions in the codebook. Suggestions save time, and may "
-                    "lead you to agree with them."
+                    "The model suggests a label for each row. Until two labels are in use, it "
+                    "compares the row with the names and definitions in the codebook. Suggestions "
+                    "save time, but may bias your decisions."
                 )
             )
         )
-        self.control = QCheckBox(self.tr("Each &fifth row at random, for the test set"))
+        self.control = QCheckBox(self.tr("Every &fifth row at random, for the test set"))
         self.control.setToolTip(
             tooltip(
                 self.tr(
-                    "These rows are a random sample of all rows, in any order of the other "
-                    "ones. They come up without a suggestion and move to the test set, which other "
-                    "rows leave when you label them, so that a score on it holds for all rows."
+                    "These rows are a random sample of all rows; the others keep the chosen "
+                    "order. They come up without a suggestion and move to the test set, which "
+                    "other rows leave when you label them, so that a score on it holds for all "
+                    "rows."
                 )
             )
         )
@@ -93,7 +94,7 @@ class ReviewCard(Card):
     def show_spec(
         self, spec: DatasetSpec, labels: Sequence[str], has_sets: bool, is_number: bool
     ) -> None:
-        """Show what these rows allow: models know one label of each row, which is no number."""
+        """Show what these rows allow: models predict one label of each row, not a number."""
         mapping = spec.mapping
         is_class = mapping.label is not None and not mapping.endings and not has_sets
         unlabelled = sum(unlabelled_rows(spec).values())

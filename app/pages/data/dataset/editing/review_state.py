@@ -97,7 +97,7 @@ class ReviewState(QObject):
         Args:
             checkpoint: the model that orders the rows or suggests labels; None: no suggestions.
             label: that of the likely rows.
-            with_control: each fifth row is drawn at random for the control sample.
+            with_control: every fifth row is drawn at random for the control sample.
         """
         if self.is_busy:
             return

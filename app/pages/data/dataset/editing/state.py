@@ -251,7 +251,7 @@ class EditsState(QObject):
         return self.codebooks.get(self.column) or self.spec.codebooks.get(self.column)
 
     def coding(self, row: int) -> RowCoding:
-        """How a row was coded in the label column."""
+        """The coding of a row in the label column."""
         edit = self.rows.get(row, NOT_EDITED).coding.get(self.column)
         return edit or self._data.coding.get(row, {}).get(self.column, NOT_CODED)
 
@@ -262,7 +262,7 @@ class EditsState(QObject):
         return new | {row for row, columns in self._data.coding.items() if self.column in columns}
 
     def label_changes(self) -> "LabelChanges":
-        """What changed for the lists of rows to label since the version."""
+        """The unsaved changes that concern lists of rows to label."""
         columns, column = self.spec.mapping.label_columns, self.spec.mapping.label
         new = {row: edit.cells for row, edit in self.rows.items()}
         labelled = [row for row, cells in new.items() if any(cells.get(name) for name in columns)]
