@@ -107,7 +107,7 @@ def test_views_with_content_cut_no_texts(qtbot, studio, one_time_workers, resize
     qtbot.waitUntil(lambda: page.stack.currentWidget() is page.importing)
     findings = page.importing.state.findings
     qtbot.waitUntil(lambda: bool(page.importing.state.count.split_rows), timeout=20_000)
-    qtbot.waitUntil(lambda: not findings.is_examining, timeout=20_000)
+    qtbot.waitUntil(lambda: findings.findings is not None, timeout=20_000)
     assert_nothing_is_cut(qtbot, window, "import", percent)
 
 
