@@ -17,6 +17,7 @@ from app.results.rows_model import row_columns
 from app.results.rows_view import row_lines
 from app.results.view import ResultsView, explore_inputs
 from app.studio import Studio
+from app.widgets.navigation import PageStack
 from app.widgets.results.group_table import COUNT, SHARE
 from app.widgets.results.slices import SlicesPicture
 from engine.checkpoints.prediction_settings import prediction_settings
@@ -297,6 +298,24 @@ def test_neglected_classes_are_named_with_a_job_that_weighs_them(studio, qtbot, 
     ((page, argument),) = requests
     assert page == "train" and argument["job"].task.balanced
     assert argument["job"].training == job.training
+
+
+def test_the_focus_goes_from_an_evaluation_to_its_rows_or_stays(
+    studio, qtbot, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(studio, "one_time_worker", FakeWorker())
+    stack, view = PageStack(), ResultsView(studio, results_source(tmp_path))
+    stack.addWidget(view)
+    qtbot.addWidget(stack)
+    stack.show()
+    view.score.setFocus()
+    view.score.click()
+    qtbot.waitUntil(lambda: stack.focusWidget() is view.rows.table)
+    assert view.rows.model.rowCount() == 5
+    view.menu_button.setFocus()
+    view.evaluating.score_file(view._source, Path("new rows.csv"))
+    qtbot.waitUntil(lambda: view.choice.currentText() == "data.csv")
+    assert stack.focusWidget() is view.menu_button
 
 
 def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch):
