@@ -359,7 +359,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "data-set": lambda stage: stage.show("data", sample_entry(stage.home).folder),
     "data-import": data_import,
     "models": lambda stage: stage.show("models"),
-    "models-get": lambda stage: stage.show("models", {"get": True}),
+    "models-get": lambda stage: stage.show("models", {"get": ""}),
     "model": lambda stage: stage.show("models", starter_model()),
     "train-task": wizard(0),
     "train-data": wizard(1),

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 from app.theme import SPACE
 
 MAX_WIDTH = 1 << 20  # px of a row without an end
-ROW_GAP = SPACE  # px between the rows of a `Wrap`, at least
+ROW_GAP = SPACE  # px between the rows of a `Wrap`
 
 
 class _Stretch:
@@ -135,7 +135,7 @@ class Wrap(QLayout):
                 left += base + more
             for _, box in boxes[first:]:
                 box.setHeight(max(heights))
-            top += max(heights) + max(self.spacing(), ROW_GAP)
+            top += max(heights) + ROW_GAP
         return boxes
 
     def _rows(self, width: int) -> list[list[tuple[QLayoutItem, int, int]]]:
@@ -169,7 +169,11 @@ def _is_space(item: QLayoutItem) -> bool:
 
 
 def _is_left_out(item: QLayoutItem) -> bool:
-    return item.isEmpty() and not _is_space(item)
+    """Hidden, or around hidden widgets alone."""
+    widget = item.widget()
+    inner = None if widget is None else widget.layout()
+    is_hollow = inner is not None and inner.count() > 0 and inner.isEmpty()
+    return (item.isEmpty() or is_hollow) and not _is_space(item)
 
 
 def _height(item: QLayoutItem, width: int) -> int:
