@@ -25,7 +25,7 @@ from engine.evaluation.agreement import (
     percent_agreement,
 )
 from engine.evaluation.measures import Measure, f1_of_sums
-from engine.phrases import Phrase, phrase
+from engine.phrases import Phrase, join, phrase
 from engine.results.intervals import Interval, bootstrap_counts
 
 MAX_LABELS = 200  # in the table by label
@@ -97,8 +97,19 @@ def agreement(
         overall,
         tuple(row(label, everyone, label) for label in coded.labels[:MAX_LABELS]),
         tuple(row("", pair, None) for pair in pairs),
-        TOO_MANY if [*overall.figures] == ["agreement"] else "",
+        join(" ", filter(None, _notes(overall, len(coded.labels)))),
     )
+
+
+def _notes(overall: AgreementRow, labels: int) -> Iterator[str]:
+    if [*overall.figures] == ["agreement"]:
+        yield TOO_MANY
+    if labels > MAX_LABELS:
+        yield phrase(
+            "Of {count:,} labels, the first {n} are compared one by one.",
+            count=labels,
+            n=MAX_LABELS,
+        )
 
 
 def pair_counts(codings: Codings, first: int, second: int) -> NDArray[np.int64]:

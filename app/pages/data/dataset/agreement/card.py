@@ -38,6 +38,7 @@ from engine.results.classes import Confusion
 from engine.results.intervals import UNKNOWN, Interval
 
 MATRIX_HEIGHT = 64 * SPACE  # px
+MAX_CLASSES = 500  # of a matrix, which takes their square of memory
 MAX_ROWS = 12  # of the table by label, without scrolling
 Row = TypeVar("Row")
 
@@ -193,7 +194,7 @@ class CoderMatrix(Matrix):
         """Show two coders, by index, or all if `pair` is None."""
         codings = measured.codings
         self._measured, self._pair = measured, pair
-        if pair is not None and codings.kind == "classes":
+        if pair is not None and codings.kind == "classes" and len(codings.cells) <= MAX_CLASSES:
             first, second = pair
             self.titles = codings.coders[first][:60], codings.coders[second][:60]
             self.show_confusion(Confusion(codings.cells, pair_counts(codings, first, second)))
