@@ -73,9 +73,14 @@ def format_cell(value: Any) -> Any:
 
 
 def _write_delimited(delimiter: str) -> "Writer":
+    # TSV has every cell in quotes, as readers take only some quotes for a part of the text
+    quoting = csv.QUOTE_ALL if delimiter == "\t" else csv.QUOTE_MINIMAL
+
     def write(file: Path, schema: pa.Schema, tables: Tables, raw: bool) -> None:
         with open(file, "w", encoding="utf-8", newline="") as out:
-            writer = csv.writer(out, delimiter=delimiter)  # noqa: TID251 - cells are escaped here
+            writer = csv.writer(  # noqa: TID251 - cells are escaped here
+                out, delimiter=delimiter, quoting=quoting
+            )
             writer.writerow(schema.names if raw else map(escape_cell, schema.names))
             for row in iter_records(tables):
                 cells = map(format_cell, row.values())
