@@ -39,7 +39,13 @@ TEXTS = [
         "-5 degrees 'outside'",
         "日本語の文です。",
     ),
-    *("+1 for this", "@all of you", "back\\slash | and # signs", "  spaces around  ", "1.5"),
+    *(
+        "+1 for this",
+        "@all of you",
+        "back\\slash | and # signs",
+        "  spaces around  ",
+        '"*It is"-Ann',
+    ),
     *("null", "'-- I don't know,' he said", "007"),
 ]
 LABELS = ["good", "bad", "so, so", ""] * 4
@@ -218,6 +224,15 @@ def _brat_spans(file: Path) -> list[tuple[str, str]]:
         assert text[int(start) : int(end)] == words
         found.append((words, label))
     return found
+
+
+def test_quotes_at_the_start_of_texts_come_back_from_tsv(tmp_path):
+    texts = [f'"*It is {n}"-Ann' if n % 9 == 0 else f"plain words {n}" for n in range(40)]
+    pq.write_table(pa.table({"text": texts, "label": ["a", "b"] * 20}), tmp_path / "t.parquet")
+    dataset = import_files(tmp_path / "t.parquet", tmp_path / "x" / "1", Split(validation=0))
+    write_export(Export.choose(dataset), WRITERS["tsv"], tmp_path / "out.tsv")
+    again = read_back(tmp_path / "out.tsv", tmp_path / "y" / "1", MAPPINGS["classes"])
+    assert again.column("text").to_pylist() == texts
 
 
 def test_rows_without_a_label_differ_from_those_with_none_of_several(tmp_path):
