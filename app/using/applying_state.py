@@ -228,7 +228,7 @@ class ApplyingState(QObject):
         self._preview()
 
     def set_exact(self, is_exact: bool) -> None:
-        """Choose fp32, or fewer bits, whose agreement is then measured in a separate process."""
+        """Choose fp32, or reduced precision, whose agreement a separate process then measures."""
         self.is_exact = is_exact
         if not is_exact and not self.is_measured and self._measuring is None:
             self._measuring = self._studio.one_time_worker(

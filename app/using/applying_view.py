@@ -127,7 +127,7 @@ class OptionsView(QWidget):
         self.threshold.valueChanged.connect(state.set_threshold)
         self.precision = ComboBox(self.tr("Precision"), BOX_CHARACTERS)
         self.precision.addItem(self.tr("Exact (fp32)"), True)
-        self.precision.addItem(self.tr("Fast (fewer bits)"), False)
+        self.precision.addItem(self.tr("Fast (bf16 or int8)"), False)
         self.precision.activated.connect(lambda _: state.set_exact(self.precision.currentData()))
         self.agreement = Text("", "muted", selectable=True)
         self.format = ComboBox(self.tr("Output format"), FORMAT_CHARACTERS)
@@ -311,9 +311,9 @@ class OptionsView(QWidget):
         if state.is_exact:
             return ""
         if state.is_measuring:
-            return self.tr("Comparing with fp32 on the validation rows …")
+            return self.tr("Comparing with fp32 on the validation rows…")
         if state.agreement is None:
-            return self.tr("Used if it agrees with fp32 on built-in texts: no validation rows.")
+            return self.tr("No validation rows: used if it agrees with fp32 on built-in texts.")
         return translated(state.agreement.phrase)
 
     def _on_file(self) -> None:

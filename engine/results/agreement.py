@@ -106,7 +106,7 @@ def _notes(overall: AgreementRow, labels: int) -> Iterator[str]:
         yield TOO_MANY
     if labels > MAX_LABELS:
         yield phrase(
-            "Of {count:,} labels, the first {n} are compared one by one.",
+            "Of {count:,} labels, only the first {n} are compared one by one.",
             count=labels,
             n=MAX_LABELS,
         )

@@ -16,10 +16,10 @@ from engine.phrases import Phrase, join, phrase
 from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
 from engine.tasks import checkpoint_learner
-from engine.tasks.agreement import AgreementSearch
 from engine.tasks.evaluating import KnownOutputs, collect_predictions
 from engine.tasks.inputs import max_tokens, truncation_note
 from engine.tasks.learner import Examples, PredictionCollector
+from engine.tasks.precision_agreement import AgreementSearch
 from engine.tasks.whole_text import label_sort_key, quote_labels
 
 KNOWN_BYTES = 2**27  # of outputs of distinct inputs: 128 MB, of about 300,000 short texts

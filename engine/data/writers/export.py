@@ -127,9 +127,12 @@ class Export:
             self.progress(min(first + BATCH_ROWS, len(self.rows)), len(self.rows))
 
     def is_labelled(self, row: int) -> bool:
-        """True if a row has a label, also none of several, or an edit of it."""
-        edited = self.edits.get(row, NOT_EDITED).cells.keys()
-        return row not in self._unlabelled or bool(edited & {*self.spec.mapping.label_columns})
+        """True if a row has a label, edits included; an empty set is one if it needs no code."""
+        columns, edited = self.spec.mapping.label_columns, self.edits.get(row, NOT_EDITED).cells
+        cells = [edited[name] for name in columns if name in edited]
+        if any(cells) or (self.label_sets is not None and not self.spec.sets_are_coded):
+            return True
+        return len(cells) < len(columns) and row not in self._unlabelled
 
     @cached_property
     def _unlabelled(self) -> frozenset[int]:

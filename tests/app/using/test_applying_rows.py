@@ -185,7 +185,7 @@ def test_fewer_bits_are_offered_with_their_agreement_on_validation_rows(
     assert choices.agreement.text() == "" and state.question().exact
     choices.precision.setCurrentIndex(1)
     choices.precision.activated.emit(1)
-    assert choices.agreement.text() == "Comparing with fp32 on the validation rows …"
+    assert choices.agreement.text() == "Comparing with fp32 on the validation rows…"
     assert not choices.start.isEnabled()
     qtbot.waitUntil(lambda: state.is_measured and not state.is_loading, timeout=PATIENCE)
     sentence = translated(state.agreement.phrase)

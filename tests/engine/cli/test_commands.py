@@ -205,9 +205,9 @@ def test_fast_predictions_agree_with_exact_ones_in_order(
     capsys, model, tmp_path, monkeypatch, quick
 ):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("engine.tasks.agreement.MIN_SPEEDUP", 0 if quick else 1e9)
-    monkeypatch.setattr("engine.tasks.agreement.MIN_EQUAL", 0)
-    monkeypatch.setattr("engine.tasks.agreement.MAX_LOSS", 1)
+    monkeypatch.setattr("engine.tasks.precision_agreement.MIN_SPEEDUP", 0 if quick else 1e9)
+    monkeypatch.setattr("engine.tasks.precision_agreement.MIN_EQUAL", 0)
+    monkeypatch.setattr("engine.tasks.precision_agreement.MAX_LOSS", 1)
     data, written = small.sentences(tmp_path / "new.csv", rows=40), {}
     for precision in ("exact", "fast"):
         out = tmp_path / f"{precision}.csv"

@@ -158,7 +158,7 @@ def test_too_many_labels_are_named_instead_of_left_out(monkeypatch):
     monkeypatch.setattr(module, "MAX_LABELS", 1)
     cut = agreement(read(columns))
     assert [row.name for row in cut.labels] == ["ab"]
-    assert "Of 3 labels, the first 1 are compared" in str(cut.note)
+    assert "Of 3 labels, only the first 1 are compared" in str(cut.note)
 
 
 def test_coefficients_of_many_labels_take_little_time():

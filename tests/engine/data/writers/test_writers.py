@@ -12,17 +12,20 @@ import pyarrow.parquet as pq
 import pytest
 from python_calamine import CalamineWorkbook
 
+from engine.config.codebook import Code, Codebook
 from engine.config.dataset import Mapping, Split
 from engine.data.columns.label_sets import parse_flag, parse_label_sets
 from engine.data.columns.tags import spans_from_tags
 from engine.data.columns.words import split_words
 from engine.data.datasets.coding import RowCoding, write_coding
+from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.editing import RowEdit
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.data.formats.sources import split_files
 from engine.data.writers import WRITERS, spacy
+from engine.data.writers.examples import iter_examples
 from engine.data.writers.export import Export
 from engine.data.writers.writer import write_export
 from engine.errors import MissingColumn, StudioError
@@ -254,6 +257,19 @@ def test_rows_without_a_label_differ_from_those_with_none_of_several(tmp_path):
     assert found == [[["a"]], [], [], [["a", "b"]], [["b"]], [["a"]]]
     assert [len(task["annotations"]) for task in tasks] == [1, 1, 0, 1, 1, 1]
     assert [tasks[1]["data"][name] for name in ("a", "note", "label")] == ["001"] * 3
+
+
+def test_a_coded_set_whose_labels_an_edit_removes_has_no_annotation(tmp_path):
+    file, version = _parquet(tmp_path, "classes"), tmp_path / "x" / "1"
+    first = import_files(file, version, SPLIT, MAPPINGS["classes"])
+    book = Codebook(kind="labels", codes=(Code(label="a"), Code(label="b")))
+    edits = Edits(coded_column="topics", codebooks={"topics": book})
+    derive(first.folder, tmp_path / "x" / "2", 2, edits=edits)
+    cells = {row: {"topics": cell} for row, cell in enumerate(('["a"]', '["b"]', "[]"))}
+    derive(tmp_path / "x" / "2", tmp_path / "x" / "3", 3, edits=Edits(cells=cells))
+    removed = {1: RowEdit(cells={"topics": ""})}
+    export = Export.choose(open_dataset(tmp_path / "x" / "3"), range(4), edits=removed)
+    assert [example.labels for example in iter_examples(export)] == [["a"], None, [], None]
 
 
 def test_documents_of_spacy_cover_their_whole_text():

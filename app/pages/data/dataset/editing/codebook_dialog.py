@@ -61,7 +61,7 @@ class CodebookDialog(dialogs.Dialog):
 
         Args:
             columns: names that a new column cannot have; empty: the column exists.
-            replaced: columns whose labels the new one replaces as what is learned.
+            replaced: the label columns so far, which the version keeps.
         """
         self._is_new = bool(columns)
         title = self.tr("Label these texts") if self._is_new else self.tr("Codebook")
@@ -71,7 +71,9 @@ class CodebookDialog(dialogs.Dialog):
         self.draft, self._on_done, self._columns = draft, on_done, {*columns}
         self._is_showing = False
         names = ", ".join(f"“{one_line(name[:60])}”" for name in replaced[:MAX_NAMED])
-        text = self.tr("The next version learns the new column. It keeps {0}, too.").format(names)
+        text = self.tr(
+            "Training uses the new column in the next version, which also keeps {0}."
+        ).format(names)
         self.note = Text(text, "muted")
         set_shown(self.note, bool(replaced))
         self.problem = Text("", "warn")

@@ -261,7 +261,7 @@ def test_the_dialog_says_that_labels_of_another_column_are_kept(qtbot, page, rev
     qtbot.waitUntil(view.editing.codebook.new.isVisible, timeout=PATIENCE)
     qtbot.mouseClick(view.editing.codebook.new, Qt.MouseButton.LeftButton)
     dialog = view.editing.dialog
-    assert dialog.note.isVisible() and "keeps “label”, too" in dialog.note.text()
+    assert dialog.note.isVisible() and "also keeps “label”" in dialog.note.text()
     assert dialog.column.text() == "label 2"
     dialog.reject()
 

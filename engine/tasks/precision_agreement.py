@@ -1,7 +1,8 @@
 """Reduced precision for a fine-tuned model, by its agreement on the validation rows of its run.
 
 Built-in texts (`engine.serving.quantization_check`) say little about a task; here the same rows are
-predicted in fp32 and in fewer bits. Layers that lose most stay in fp32 until the predictions agree.
+predicted in fp32 and in reduced precision. Layers whose outputs change most stay in fp32 until the
+predictions agree.
 """
 
 import hashlib
