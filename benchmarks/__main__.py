@@ -21,7 +21,9 @@ CASES = {
     "scale": Case("scale", "calculated cost of pre-training on 1, 8 and 64 GPUs"),
     "importing": Case("importing", "import of a large table or a model; GUI pauses"),
     "checks": Case("checks", "data checks on a million rows, against datasketch"),
-    "applying": Case("applying", "prediction for a million texts; GUI pauses"),
+    "applying": Case(
+        "applying", "prediction for a million texts, in fewer bits, of equal texts; GUI pauses"
+    ),
     "results": Case("results", "opening and filtering results of a million rows"),
     "runs": Case("runs", "Runs page with 10,000 runs; recovery of 1,000 run folders"),
     "explore": Case("explore.window", "response times of Explore with BERT base"),
