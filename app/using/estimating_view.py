@@ -29,7 +29,7 @@ from engine.results.intervals import Interval
 
 SIZE = QSize(980, 660)  # px
 BOX_CHARACTERS, NAME_CHARACTERS = 18, 60
-MAX_TABLE_ROWS, MIN_PICTURE = 8, 30 * SPACE
+MIN_PICTURE = 30 * SPACE  # px
 EACH, MEAN = "each", "mean"  # items of the box “Estimate” that are not labels
 ROLES = ("predicted", "hand", "by", "compare", "chance")
 

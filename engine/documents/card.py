@@ -254,7 +254,7 @@ def other_metrics(predictions: Predictions) -> str:
 
 
 def evaluations_note(run: RunFolder, part: SplitName, predictions: Predictions) -> str:
-    """How often test rows were evaluated, in a sentence; empty for other rows."""
+    """The number of evaluations on test rows, in a sentence; empty for other rows."""
     if part != "test":
         return ""
     return phrase(

@@ -262,7 +262,7 @@ class SettingsStep(QWidget):
         self.recipe.choose(RECIPES.index(choices.recipe))
         template = self.tr(
             "Quick trains only the upper layers, for fewer epochs: {speed} times as fast on {sets} "
-            "data sets, with scores {low} to {high} points from those of Paper."
+            "data sets, with scores that differ from those of Paper by {low} to {high} points."
         )
         low, high = (f"{points:+.1f}".replace("-", "−") for points in quick.points)
         self.recipe_text.setText(

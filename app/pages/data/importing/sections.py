@@ -10,7 +10,8 @@ from app.pages.data.cells import one_line
 from app.pages.data.importing.files import MAX_NAME_CHARACTERS, display_names
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.state import ImportState
-from app.pages.data.split_fields import Section, SplitFields, box_index
+from app.pages.data.section import Section, box_index
+from app.pages.data.split_fields import SplitFields
 from app.timers import debounced
 from app.translation import in_language, tr
 from app.widgets.forms.controls import (
