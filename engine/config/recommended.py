@@ -55,7 +55,7 @@ EPOCHS: dict[Regime, tuple[Epochs, ...]] = {
 
 
 class Quick(NamedTuple):
-    """The recipe “quick” for a size of network: what it changes of “paper” in fine-tuning.
+    """The changes of the recipe “quick” against “paper”, in fine-tuning a size of network.
 
     The figures against “paper” are those of `python -m benchmarks score`, medians and ranges.
     """
@@ -106,7 +106,7 @@ class Situation:
         rows: number of training rows; 0 if unknown.
         typical_length: the 99th percentile of input lengths, in tokens; 0 if unknown.
         lora: adapters are trained, not all weights.
-        recipe: “quick” has the values of “paper” for what it was not measured with.
+        recipe: “quick” falls back to “paper” for jobs for which it was not measured.
         shares_layers: several layers of the network have the same weights.
     """
 

@@ -223,7 +223,7 @@ def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
 
 @cache
 def _hide_warning() -> None:
-    """Let torch warn, once, that it will drop the function; `is_available` notices that."""
+    """Ignore torch's only warning that it will drop the function; `is_available` notices that."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         torch.quantize_per_tensor(torch.zeros(1), 1.0, 0, torch.quint8)

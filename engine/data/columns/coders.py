@@ -94,8 +94,7 @@ class Codings:
         return np.array([cell == label for cell in self.cells], dtype=bool)
 
     def majority(self) -> list[str]:
-        """The cell that most coders of each row gave, "" if two are as frequent; for numbers the
-        mean."""
+        """The most frequent cell of each row, or the mean of numbers; "" if two are as frequent."""
         rows, kinds = np.unique(self.codes, axis=0, return_inverse=True)
         cells = np.array([self._decide(row[row >= 0]) for row in rows], dtype=object)
         decided: list[str] = cells[kinds.reshape(-1)].tolist() if len(rows) else []
