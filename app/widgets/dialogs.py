@@ -291,6 +291,11 @@ def choose_folder(
     _open(dialog, on_chosen, OPENED)
 
 
+def save_folder() -> Path:
+    """The folder of the last file that was saved or opened; the user's own for the first one."""
+    return Path(_last_folder(SAVED) or _last_folder(OPENED) or Path.home())
+
+
 def _last_folder(key: str) -> str:
     """The folder that the last dialog of this kind chose in; “” for the first one."""
     settings = application_settings()
@@ -317,8 +322,7 @@ def ask_for_file(
     `suffixes` such as “.csv” are offered, the default first; the chosen one is added to the name.
     A new folder has none: “”.
     """
-    folder = _last_folder(SAVED) or _last_folder(OPENED)
-    dialog = QFileDialog(owner.window(), title, str(Path(folder) / name) if folder else name)
+    dialog = QFileDialog(owner.window(), title, str(save_folder() / name))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(suffixes[0].removeprefix("."))
     names = {end: end.removeprefix(".").upper() or tr("Folder") for end in suffixes}

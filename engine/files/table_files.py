@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -74,7 +74,7 @@ def format_cell(value: Any) -> Any:
 
 def _write_delimited(delimiter: str) -> "Writer":
     # TSV has every cell in quotes, as readers take only some quotes for a part of the text
-    quoting = csv.QUOTE_ALL if delimiter == "\t" else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if delimiter == "\t" else csv.QUOTE_MINIMAL
 
     def write(file: Path, schema: pa.Schema, tables: Tables, raw: bool) -> None:
         with open(file, "w", encoding="utf-8", newline="") as out:

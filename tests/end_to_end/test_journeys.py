@@ -112,8 +112,6 @@ JOURNEYS = {
         click "push button:Export…"
         window "Export the data set"
         key Return
-        window "Export rows"
-        key Return
         window "BERT Studio"
         wait 2
         shot exported.png

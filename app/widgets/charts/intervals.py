@@ -131,7 +131,7 @@ def _paint_mark(
     painter: QPainter, mark: Mark, y: float, x: Callable[[float], float], palette: Palette
 ) -> None:
     if mark.other is not None and not math.isnan(mark.other):
-        painter.setPen(QPen(palette(Role.CHART_2, 0.75), 1.5))
+        painter.setPen(QPen(palette(Role.MUTED, 1.0), 1.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawEllipse(QPointF(x(mark.other), y), 4, 4)
     value, low, high = mark.interval

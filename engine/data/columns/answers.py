@@ -18,6 +18,7 @@ from engine.data.columns.lists import parse_list
 from engine.phrases import phrase
 
 FORMS = ("'’‘`´", '"“”„«»', "-‐‑–—−")  # characters that are often interchanged
+LIST_OF_TEXTS = re.compile(r"""\s*\[\s*["']""")  # [1] is a text or a reference
 SURROUNDING = " \t\r\n.,;:!?()[]" + FORMS[0] + FORMS[1]
 
 
@@ -109,7 +110,7 @@ def _parse_cell(cell: str) -> list[tuple[str, int]]:
     content = parse_list(cell)
     if content is None:
         return [(cell.strip(), 0)]
-    if isinstance(content, list) and content and all(isinstance(text, str) for text in content):
+    if isinstance(content, list) and LIST_OF_TEXTS.match(cell) and {*map(type, content)} == {str}:
         return [(text, 0) for text in content]
     try:
         if isinstance(content, dict):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,12 @@ from app import background
 from app.notices import Notices
 from app.theme import SPACE
 from app.translation import in_language, tr, translated
-from app.widgets import dialogs, layouts
+from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice, Question
 from app.widgets.forms.controls import ColumnsBox, ComboBox
 from app.widgets.opening import notify_saved
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import OneLine, Text
 from engine.data.datasets.coding import read_coding
 from engine.data.datasets.editing import RowEdit
 from engine.data.datasets.store import Dataset
@@ -41,11 +42,15 @@ class ExportRows:
 
 
 class ExportFields(QWidget):
-    """The controls of an export, and a note on what the chosen format leaves out."""
+    """The controls of an export, and a note on what the chosen format leaves out.
+
+    Until the user chooses a file, its name is free in the folder of the last one.
+    """
 
     def __init__(self, given: ExportRows) -> None:
         super().__init__()
         self._given = given
+        self._file: Path | None = None  # as chosen
         self.format = ComboBox(tr("Format"), BOX_CHARACTERS)
         for writer in WRITERS.values():
             self.format.addItem(in_language(writer.title), writer.name)
@@ -60,6 +65,8 @@ class ExportFields(QWidget):
         self.rows.addItems([name.format(numbers.count(len(rows))) for name, rows in choices])
         self.columns = ColumnsBox(tr("Columns"), BOX_CHARACTERS)
         self.per_split = QCheckBox(tr("A folder with a &file for each split"))
+        self.file = OneLine()
+        self.choose_file = buttons.plain(tr("C&hange…"), self._ask_for_file, "folder-open")
         self.help = Text("", "muted")
         self.losses = Text("", "warn")
         grid = layouts.grid(parent=self, h_spacing=4 * SPACE, v_spacing=2 * SPACE, stretch=1)
@@ -74,6 +81,9 @@ class ExportFields(QWidget):
         for index, (name, control) in enumerate(controls):
             grid.addWidget(Text(name, "strong", wraps=False), index, 0)
             grid.addWidget(control, index, 1)
+        grid.addWidget(Text(tr("File"), "strong", wraps=False), len(controls), 0)
+        file = layouts.row((self.file, 1), self.choose_file, spacing=2 * SPACE)
+        grid.addLayout(file, len(controls), 1)
         self._checking = background.LatestJob(self)
         self.format.currentIndexChanged.connect(self.show_losses)
         self.rows.currentIndexChanged.connect(self.show_losses)
@@ -90,6 +100,26 @@ class ExportFields(QWidget):
         """The suffix of the file; “” for a folder."""
         return "" if self.per_split.isChecked() else self.writer.suffix
 
+    @property
+    def path(self) -> Path:
+        """The file or folder that is written."""
+        if self._file is not None and self._file.suffix == self.suffix:
+            return self._file
+        stem = folder_name(self._given.dataset.spec.name) if self._file is None else self._file.stem
+        folder = dialogs.save_folder() if self._file is None else self._file.parent
+        names = chain([stem], (f"{stem} {number}" for number in count(2)))
+        return next(
+            path for name in names if not (path := folder / f"{name}{self.suffix}").exists()
+        )
+
+    def _ask_for_file(self) -> None:
+        name = self.path.name
+        dialogs.ask_for_file(self, tr("Export rows"), name, [self.suffix], self._set_file)
+
+    def _set_file(self, file: Path) -> None:
+        self._file = file
+        self.show_losses()
+
     def chosen(self) -> Callable[[], Export]:
         """A function that reads what was chosen. It raises StudioError if no row is left."""
         given, columns = self._given, self.columns.chosen() or None
@@ -97,12 +127,14 @@ class ExportFields(QWidget):
         return partial(Export.choose, given.dataset, rows.tolist(), columns, given.edits)
 
     def show_losses(self) -> None:
-        """Show the sentence of the format, and find out what it leaves out."""
+        """Show the file and the sentence of the format, and find out what it leaves out."""
         writer = self.writer
         self.help.setText(translated(writer.help))
         self.per_split.setEnabled(bool(writer.suffix))
         if not writer.suffix:
             self.per_split.setChecked(False)
+        path = self.path
+        self.file.setText(tr("{0} in {1}").format(path.name, path.parent))
         read, per_split = self.chosen(), self.per_split.isChecked()
 
         def check() -> str:
@@ -133,24 +165,20 @@ class ExportFields(QWidget):
 
 
 def ask_to_export(owner: QWidget, notices: Notices, given: ExportRows) -> Question:
-    """Ask for the format and the rows, then for a file or folder, and write it."""
+    """Ask for the format, the rows and the file, and write it."""
     fields = ExportFields(given)
 
     def chosen() -> None:
-        read, writer, per_split = fields.chosen(), fields.writer, fields.per_split.isChecked()
-        name = f"{folder_name(given.dataset.spec.name)}{fields.suffix}"
+        """Write outside the GUI thread; a notice says that it is done."""
+        read, writer, path = fields.chosen(), fields.writer, fields.path
+        per_split = fields.per_split.isChecked()
+        background.run(
+            owner,
+            lambda: write_export(read(), writer, path, per_split),
+            lambda _: notify_saved(notices, path),
+            notices.show,
+        )
 
-        def write(path: Path) -> None:
-            """Write outside the GUI thread; a notice says that it is done."""
-            background.run(
-                owner,
-                lambda: write_export(read(), writer, path, per_split),
-                lambda _: notify_saved(notices, path),
-                notices.show,
-            )
-
-        dialogs.ask_for_file(owner, tr("Export rows"), name, [fields.suffix], write)
-
-    choice = Choice("export", tr("&Export…"), "primary")
+    choice = Choice("export", tr("&Export"), "primary")
     text = tr("Unsaved edits are exported, too.") if given.edits else ""
     return dialogs.confirm(owner, tr("Export the data set"), text, choice, chosen, [fields])

@@ -75,14 +75,22 @@ def test_all_rows_are_exported_whatever_is_listed(qtbot, view, tmp_path, monkeyp
     view.editing.state.set_cells([1], "label", ["new"])
     view.search.setText("bad 1")
     qtbot.waitUntil(lambda: 0 < view.model.rowCount() < 120, timeout=PATIENCE)
-    _, button = export_with(qtbot, view)
+    monkeypatch.setattr(dialogs, "save_folder", lambda: tmp_path)
+    (tmp_path / "reviews.csv").touch()
+    fields, button = export_with(qtbot, view)
+    assert fields.path == tmp_path / "reviews 2.csv", "no file is replaced unasked"
+    fields.choose_file.click()
+    assert fields.path == file and fields.file.text().startswith("whole.csv in ")
     button.click()
     qtbot.waitUntil(file.is_file, timeout=PATIENCE)
     assert len(file.read_text("utf-8").splitlines()) == 121 and ",new" in file.read_text("utf-8")
     assert asked[0][3] == [".csv"] and asked[0][2].endswith(".csv")
     fields, button = export_with(qtbot, view, format="Parquet", rows="Listed rows")
     fields.columns.show_columns(("row", "sentence"), ("row", "sentence"))
+    file = tmp_path / "reviews.parquet"
+    assert fields.path == file
     button.click()
+    qtbot.waitUntil(file.is_file, timeout=PATIENCE)
     qtbot.waitUntil(lambda: file.read_bytes()[:4] == b"PAR1", timeout=PATIENCE)
     table = pq.read_table(file)
     assert table.column_names == ["row", "sentence"] and 0 < len(table) < 120
@@ -90,13 +98,13 @@ def test_all_rows_are_exported_whatever_is_listed(qtbot, view, tmp_path, monkeyp
 
 
 def test_what_a_format_cannot_hold_is_said_before_it_is_written(qtbot, view, monkeypatch, tmp_path):
-    monkeypatch.setattr(dialogs, "ask_for_file", lambda *args: args[-1](tmp_path / "out"))
+    monkeypatch.setattr(dialogs, "save_folder", lambda: tmp_path)
     fields, button = export_with(qtbot, view, format="CoNLL")
     shown = fields.losses.text
     qtbot.waitUntil(lambda: "this data set has no tags" in shown(), timeout=PATIENCE)
     assert fields.per_split.isEnabled() and fields.help.text().endswith(".")
     fields.format.setCurrentIndex(fields.format.findData("hf"))
     qtbot.waitUntil(lambda: not shown(), timeout=PATIENCE)
-    assert not fields.per_split.isEnabled() and fields.suffix == ""
+    assert not fields.per_split.isEnabled() and fields.path == tmp_path / "reviews"
     button.click()
-    qtbot.waitUntil((tmp_path / "out" / "dataset_dict.json").is_file, timeout=PATIENCE)
+    qtbot.waitUntil((tmp_path / "reviews" / "dataset_dict.json").is_file, timeout=PATIENCE)
