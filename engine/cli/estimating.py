@@ -122,7 +122,7 @@ def _sentence(row: EstimateRow, is_share: bool) -> str:
     )
     if found.halving is not None:
         return str(phrase("{text}, {n:,} would halve the interval", text=text, n=found.halving))
-    if row.minus is not None or math.isnan(found.variance):
+    if row.minus is not None or math.isnan(found.variance) or found.coded == found.rows:
         return str(text)
     return str(phrase("{text}; coding all rows would not halve the interval", text=text))
 

@@ -1,7 +1,7 @@
 """Corrected estimates from columns of a table: proportions or means, by period and by group."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.data.columns.label_sets import count_label_sets, parse_label_sets
-from engine.data.columns.numbers import parse_number
+from engine.data.columns.numbers import comma_problem, parse_number, unit_problem
 from engine.data.columns.periods import Period, are_dates, group_by_period
+from engine.data.columns.placeholders import PLACEHOLDERS
+from engine.data.columns.spellings import plain_label
 from engine.data.datasets.coding import Coding
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import Phrase, phrase
@@ -28,6 +30,7 @@ MAX_LABELS = 20  # whose shares are estimated unless one is chosen
 MAX_GROUPS = 500
 MIN_VALUES, MAX_OTHERS = 10, 0.1  # more numbers, with few other cells, are averaged by default
 ALL = ""  # name of the group of all rows
+MISSING = ("na", *PLACEHOLDERS)  # unless both columns have it
 
 Bools = NDArray[np.bool_]
 
@@ -134,13 +137,16 @@ class _Codes:
         self.notes: list[Phrase] = []
         self._machine = [cell.strip() for cell in cells[request.predicted]]
         self._hand = [cell.strip() for cell in cells[request.hand]]
-        filled = {*self._machine, *self._hand} - {""}
-        numbers = {cell: parse_number(cell) for cell in filled}
-        others = [cell for cell, number in numbers.items() if number is None]
-        are_numbers = len(filled) > MIN_VALUES and len(others) < MAX_OTHERS * len(filled)
+        self._empty_missing(request)
+        columns = [{*column} - {""} for column in (self._machine, self._hand)]
+        self._numbers = {cell: parse_number(cell) for cell in columns[0] | columns[1]}
+        are_numbers = len(self._numbers) > MIN_VALUES and all(
+            sum(self._numbers[cell] is None for cell in column) <= MAX_OTHERS * len(column)
+            for column in columns
+        )
         self.is_mean = request.is_mean or (request.share_of is None and are_numbers)
-        self._numbers = numbers
         self._sets: dict[str, tuple[str, ...]] | None = None
+        self._usual: dict[str, str] = {}  # spelling in the machine codes of hand codes
         if not self.is_mean:
             self._read_labels(request)
         else:
@@ -173,21 +179,45 @@ class _Codes:
         return np.array([self._numbers.get(cell) or 0.0 for cell in column], dtype=np.float64)
 
     def _labels_of(self, cell: str) -> tuple[str, ...]:
-        return (cell,) if self._sets is None else self._sets.get(cell, ())
+        labels = (cell,) if self._sets is None else self._sets.get(cell, ())
+        return tuple(self._usual.get(label, label) for label in labels)
+
+    def _empty_missing(self, request: EstimateRequest) -> None:
+        """Empty the cells that mean that a row has no code, with a note."""
+        columns = {request.predicted: self._machine, request.hand: self._hand}
+        both = {*self._machine} & {*self._hand}
+        for name, column in columns.items():
+            for sign in sorted({*column} - both):
+                if sign.casefold() in MISSING:
+                    self.notes.append(
+                        phrase(
+                            "{n:,} cell(s) “{sign}” in “{name}” read as empty.",
+                            sign=sign[:60],
+                            name=name[:60],
+                            n=column.count(sign),
+                        )
+                    )
+                    column[:] = ["" if cell == sign else cell for cell in column]
 
     def _read_labels(self, request: EstimateRequest) -> None:
         hand, machine = (Counter(filter(None, column)) for column in (self._hand, self._machine))
         chosen = request.share_of
-        values = [self._numbers[cell] for cell in machine]
+        values = {cell: self._numbers[cell] for cell in machine}
         self._are_chances = (
             chosen is not None
-            and chosen not in machine
-            and all(value is not None and 0 <= value <= 1 for value in values)
+            and all(value is not None and 0 <= value <= 1 for value in values.values())
+            and (
+                chosen not in machine
+                or any(v not in (0, 1) for c, v in values.items() if c not in hand)
+            )
         )
         counts = hand if self._are_chances else hand + machine
         if count_label_sets(counts) is not None:
             self._sets = dict(zip(counts, parse_label_sets(counts), strict=True))
+        if not self._are_chances:
+            self._match_labels(hand, machine)
         known = sorted({label for cell in counts for label in self._labels_of(cell)})
+        chosen = chosen if chosen is None else _same_label(known).get(plain_label(chosen), chosen)
         if chosen is not None and chosen not in known:
             raise StudioError(
                 "No row has the label “{label}”.",
@@ -203,13 +233,50 @@ class _Codes:
             )
         self.labels = known if chosen is None else [chosen]
 
+    def _match_labels(self, hand: Iterable[str], machine: Iterable[str]) -> None:
+        """Read hand codes as machine codes in another spelling, with a note.
+
+        Raises StudioError if no label is then in both columns.
+        """
+        coded, known = (
+            {x for cell in column for x in self._labels_of(cell)} for column in (hand, machine)
+        )
+        same = _same_label(known)
+        for label in sorted(coded - known):
+            if (usual := same.get(plain_label(label))) is not None:
+                self._usual[label] = usual
+                self.notes.append(
+                    phrase(
+                        "Hand code “{label}” read as “{usual}”.", label=label[:60], usual=usual[:60]
+                    )
+                )
+        if coded and known and not {self._usual.get(label, label) for label in coded} & known:
+            raise StudioError(
+                "The machine codes and the hand codes have no label in common: “{machine}”, but "
+                "“{hand}”.",
+                "Use the same labels in both columns. Probabilities are numbers from 0 to 1; "
+                "choose their label.",
+                machine=min(known)[:60],
+                hand=min(coded)[:60],
+            )
+
     def _leave_out_texts(self, request: EstimateRequest) -> None:
         """Leave out cells that are not numbers, with a note."""
         for name, column, mask in (
             (request.predicted, self._machine, self.is_read),
             (request.hand, self._hand, self.is_coded),
         ):
+            cells = {*column} - {""}
+            if problem := unit_problem(cells) or comma_problem(cells):
+                raise problem
             wrong = np.array([bool(c) and self._numbers[c] is None for c in column], dtype=bool)
+            if wrong.any() and int(wrong.sum()) == sum(map(bool, column)):
+                raise StudioError(
+                    "“{name}” has no numbers: “{cell}”.",
+                    "Choose a column of numbers, or estimate proportions.",
+                    name=name[:60],
+                    cell=column[int(wrong.argmax())][:60],
+                )
             if wrong.any():
                 self.notes.append(
                     phrase(
@@ -261,6 +328,12 @@ class _Codes:
                 name=request.chance[:60],
             )
         return chance
+
+
+def _same_label(labels: Collection[str]) -> dict[str, str]:
+    """Labels by their plain form (`plain_label`), without those that share it."""
+    forms = Counter(map(plain_label, labels))
+    return {form: label for label in labels if forms[form := plain_label(label)] == 1}
 
 
 class _Groups:

@@ -27,6 +27,8 @@ CELLS = {
     "group": ["east" if n % 5 else "west" for n in range(ROWS)],
 }
 REQUEST = EstimateRequest("predicted", "hand")
+MEAN = EstimateRequest("predicted", "hand", is_mean=True)
+OF_GOOD = EstimateRequest("predicted", "hand", "good")
 BY_GROUP = EstimateRequest("predicted", "hand", compare="group")
 
 
@@ -60,9 +62,9 @@ def test_means_sets_of_labels_and_probabilities_are_estimated():
     assert not table.is_share and table.labels == ()  # many numbers are averaged
     assert table.rows[0].estimate.corrected.value == pytest.approx(2.45, abs=0.15)
     with_text = estimate_table(
-        {"a": score, "b": ["n/a", *some[1:]]}, EstimateRequest("a", "b", is_mean=True)
+        {"a": score, "b": ["late", *some[1:]]}, EstimateRequest("a", "b", is_mean=True)
     )
-    assert "1 cell of “b” without a number, such as “n/a”" in " ".join(map(str, with_text.notes))
+    assert "1 cell of “b” without a number, such as “late”" in " ".join(map(str, with_text.notes))
     sets = {"a": ["x|y", "x", "", "y|z"] * 50, "b": ["x|y", "x", "[]", ""] * 50}
     found = estimate_table(sets, EstimateRequest("a", "b", "x")).rows[0].estimate
     assert (found.coded, found.naive.value) == (150, 0.5)
@@ -71,6 +73,39 @@ def test_means_sets_of_labels_and_probabilities_are_estimated():
     assert found.rows[0].estimate.corrected.value == pytest.approx(
         (TRUTH == "good").mean(), abs=0.06
     )
+
+
+@pytest.mark.parametrize(
+    "spelled, missing, notes",
+    [
+        ({"good": "Good ", "bad": "BAD", "none": "none"}, "", ("“Good” read as “good”",)),
+        ({"good": "1.0", "bad": "0.0", "none": "2.0"}, "", ("“1.0” read as “1”",)),  # of pandas
+        ({}, "NA", ("900 cells “NA” in “hand” read as empty",)),  # of R
+    ],
+)
+def test_hand_codes_in_another_spelling_are_those_of_the_machine(spelled, missing, notes):
+    machine = {label: f"{float(name):g}" for label, name in spelled.items() if "." in name}
+    cells = {
+        "predicted": [machine.get(label, label) for label in MACHINE.tolist()],
+        "hand": [spelled.get(x, x) if x else missing for x in CELLS["hand"]],
+    }
+    table = estimate_table(cells, REQUEST)
+    expected = {r.label: r.estimate for r in estimate_table(CELLS, REQUEST).rows}
+    assert {r.label: r.estimate for r in table.rows} == {
+        machine.get(label, label): estimate for label, estimate in expected.items()
+    }
+    assert all(any(note in str(found) for found in table.notes) for note in notes)
+
+
+def test_probabilities_that_end_at_0_and_1_stay_probabilities():
+    chances = np.where(MACHINE == "good", 1.0, np.round(RNG.random(ROWS) / 4, 2))
+    hand = np.where(IS_CODED, (TRUTH == "good").astype(int).astype(str), "").tolist()
+    cells = {"predicted": [f"{chance:g}" for chance in chances], "hand": hand}
+    found = estimate_table(cells, EstimateRequest("predicted", "hand", "1")).rows[0].estimate
+    assert found.naive.value == pytest.approx(chances.mean())
+    with_point = cells | {"hand": [f"{code}.0" if code else "" for code in hand]}
+    table = estimate_table(with_point, EstimateRequest("predicted", "hand", "1"))
+    assert table.rows[0].estimate == found
 
 
 def test_only_random_rows_correct_the_others_and_known_chances_are_used():
@@ -101,7 +136,12 @@ def test_only_random_rows_correct_the_others_and_known_chances_are_used():
         (CELLS, EstimateRequest("hand", "hand"), "in the same column"),
         (CELLS, EstimateRequest("predicted", "hand", "great"), "No row has the label “great”"),
         (change(hand=[""] * ROWS), REQUEST, "No row with a prediction has a hand code"),
-        (CELLS, EstimateRequest("predicted", "date"), "labels, too many for"),
+        (change(hand=DATES, predicted=DATES), REQUEST, "labels, too many for"),
+        (CELLS, EstimateRequest("predicted", "date"), "in common: “bad”, but “01.01.2025”"),
+        (change(predicted=["45%"] * ROWS), OF_GOOD, "no label in common: “45%”, but “bad”"),
+        (change(predicted=["0.4"] * ROWS), REQUEST, "no label in common: “0.4”, but “bad”"),
+        (CELLS, MEAN, "“predicted” has no numbers"),
+        (change(hand=["1,368"] * ROWS, predicted=["5"] * ROWS), MEAN, "may be a decimal comma"),
         (change(group=["x"] * ROWS), BY_GROUP, "only one"),
         (change(group=[f"x{n}" for n in range(ROWS)]), BY_GROUP, "more than the 500"),
     ],
