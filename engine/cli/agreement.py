@@ -111,6 +111,7 @@ def agreement_command(
                 "overall": _facts(table.overall),
                 "labels": {row.name: _facts(row) for row in table.labels},
                 "pairs": [_facts(row) for row in table.pairs],
+                "note": table.note,
             }
         )
         return
@@ -168,6 +169,8 @@ def _interval_facts(figure: Interval) -> dict[str, float | None]:
 
 
 def _texts(name: str, row: AgreementRow) -> list[str]:
+    if not row.coded:
+        return [str(phrase("{name}: no row has labels of two coders", name=name))]
     figures = [f"  {TITLES[key]}: {_format(figure)}" for key, figure in row.figures.items()]
     return [f"{name}: {row.coded:,} rows, {len(row.disputed):,} disputed", *figures]
 

@@ -41,9 +41,11 @@ def codebook(
         ),
     ] = None,
     kind: Annotated[
-        CodingKind,
-        typer.Option(help="With --from, for a data set without labels: what a row gets."),
-    ] = "label",
+        CodingKind | None,
+        typer.Option(
+            help="With --from, for a data set without labels: what a row gets. Default: label."
+        ),
+    ] = None,
     target: Target = None,
     as_json: AsJson = False,
 ) -> None:
@@ -54,6 +56,10 @@ def codebook(
     if to is not None:
         check_suffix(to, TABLE_WRITERS)
     dataset = require_dataset(data).with_target(target)
+    if kind is not None and (from_file is None or codebook_of(dataset.spec) is not None):
+        raise StudioError(
+            "--kind is for the first codebook of a data set without labels.", "Leave out --kind."
+        )
     if from_file is not None:
         version = _read(dataset, from_file, kind)
         dataset = version.with_target(target)
@@ -69,12 +75,12 @@ def codebook(
         _print(book, dataset.spec, as_json)
 
 
-def _read(old: Dataset, file: Path, kind: CodingKind) -> Dataset:
+def _read(old: Dataset, file: Path, kind: CodingKind | None) -> Dataset:
     """Make the next version, with the codebook of a file."""
     column, present = old.spec.mapping.label, codebook_of(old.spec)
     if column is None or present is None:
         name = column or free_column(NEW_COLUMN, old.spec.columns)
-        book = read_codebook(file, Codebook(kind=kind))
+        book = read_codebook(file, Codebook(kind=kind or "label"))
         edits = Edits(codebooks={name: book}, coded_column=None if column else name)
     else:
         book, labels = read_codebook(file, present), [code.label for code in present.codes]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.data.columns.coders import Codings
 from engine.data.columns.numbers import parse_number
+from engine.data.columns.spellings import plain_label
 from engine.data.columns.tags import Span, are_spans, spans_from_tags
 from engine.evaluation.agreement import (
     Codes,
@@ -97,19 +98,28 @@ def agreement(
         overall,
         tuple(row(label, everyone, label) for label in coded.labels[:MAX_LABELS]),
         tuple(row("", pair, None) for pair in pairs),
-        join(" ", filter(None, _notes(overall, len(coded.labels)))),
+        join(" ", filter(None, _notes(overall, coded.labels))),
     )
 
 
-def _notes(overall: AgreementRow, labels: int) -> Iterator[str]:
+def _notes(overall: AgreementRow, labels: Sequence[str]) -> Iterator[str]:
     if [*overall.figures] == ["agreement"]:
         yield TOO_MANY
-    if labels > MAX_LABELS:
+    if len(labels) > MAX_LABELS:
         yield phrase(
             "Of {count:,} labels, only the first {n} are compared one by one.",
-            count=labels,
+            count=len(labels),
             n=MAX_LABELS,
         )
+    first: dict[str, str] = {}
+    for label in labels:
+        if (other := first.setdefault(plain_label(label), label)) != label:
+            yield phrase(
+                "“{label}” and “{other}” count as two labels; if they are one, correct the file.",
+                label=other[:60],
+                other=label[:60],
+            )
+            return
 
 
 def pair_counts(codings: Codings, first: int, second: int) -> NDArray[np.int64]:
@@ -260,4 +270,4 @@ def _spans_of_values(codings: Codings) -> list[list[Span]]:
 def _interval(measure: Measure, seed: int) -> Interval:
     times = np.bincount(measure.kinds, minlength=len(measure.parts))
     result = bootstrap_counts(measure.parts, times, measure.compute, seed)
-    return result.within((0.0 if measure.name in SHARES else -1.0, 1.0))
+    return result.within((0.0 if measure.name in SHARES else -np.inf, 1.0))

@@ -1,7 +1,7 @@
 """Corrected estimates from columns of a table: proportions or means, by period and by group."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from engine.data.columns.label_sets import count_label_sets, parse_label_sets
 from engine.data.columns.numbers import comma_problem, parse_number, unit_problem
 from engine.data.columns.periods import Period, are_dates, group_by_period
 from engine.data.columns.placeholders import PLACEHOLDERS
-from engine.data.columns.spellings import plain_label
+from engine.data.columns.spellings import by_plain_form, plain_label
 from engine.data.datasets.coding import Coding
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import Phrase, phrase
@@ -217,7 +217,7 @@ class _Codes:
         if not self._are_chances:
             self._match_labels(hand, machine)
         known = sorted({label for cell in counts for label in self._labels_of(cell)})
-        chosen = chosen if chosen is None else _same_label(known).get(plain_label(chosen), chosen)
+        chosen = chosen if chosen is None else by_plain_form(known).get(plain_label(chosen), chosen)
         if chosen is not None and chosen not in known:
             raise StudioError(
                 "No row has the label “{label}”.",
@@ -241,7 +241,7 @@ class _Codes:
         coded, known = (
             {x for cell in column for x in self._labels_of(cell)} for column in (hand, machine)
         )
-        same = _same_label(known)
+        same = by_plain_form(known)
         for label in sorted(coded - known):
             if (usual := same.get(plain_label(label))) is not None:
                 self._usual[label] = usual
@@ -328,12 +328,6 @@ class _Codes:
                 name=request.chance[:60],
             )
         return chance
-
-
-def _same_label(labels: Collection[str]) -> dict[str, str]:
-    """Labels by their plain form (`plain_label`), without those that share it."""
-    forms = Counter(map(plain_label, labels))
-    return {form: label for label in labels if forms[form := plain_label(label)] == 1}
 
 
 class _Groups:

@@ -252,9 +252,8 @@ def _values(cells: Sequence[str], kind: Kind) -> Sequence[Value]:
             return [*map(frozenset, parse_label_sets(cells))]
         case "spans":
             return [tuple(split_tags(cell)) for cell in cells]
-        case "numbers":
-            return [parse_number(cell) or 0.0 for cell in cells]
-    return cells
+    numbers = {cell: parse_number(cell) for cell in cells}
+    return [cell if (number := numbers[cell]) is None else number for cell in cells]
 
 
 def _labels(value: Value) -> frozenset[str]:

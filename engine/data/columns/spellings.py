@@ -32,6 +32,13 @@ def plain_label(label: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", label).casefold().split())
 
 
+def by_plain_form(labels: Iterable[str]) -> dict[str, str]:
+    """Labels by their plain form (`plain_label`), without those that share it."""
+    forms = {label: plain_label(label) for label in labels}
+    counts = Counter(forms.values())
+    return {form: label for label, form in forms.items() if counts[form] == 1}
+
+
 def find_spellings(labels: Mapping[str, int]) -> list[Spellings]:
     """Find labels in several spellings; `labels` has the rows by label."""
     by_form: dict[str, list[str]] = {}
@@ -93,11 +100,9 @@ def match_labels(names: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str
     """
     labels = list(dict.fromkeys(names))
     has_numbers = any(parse_number(label) is not None for label in known)
-    plain = {label: plain_label(label) for label in known}
-    form_counts = Counter(plain.values())
     conventions = [
         {label: label for label in known},
-        {form: label for label, form in plain.items() if form_counts[form] == 1},
+        by_plain_form(known),
         {} if has_numbers else {str(number): label for number, label in enumerate(known)},
     ]
     keys: tuple[Callable[[str], str], ...] = (str, plain_label, plain_label)

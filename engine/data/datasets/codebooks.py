@@ -14,7 +14,8 @@ from engine.config.dataset import DatasetSpec
 from engine.config.validation import describe_validation
 from engine.data.columns.label_sets import count_label_sets, join_labels, parse_label_sets
 from engine.data.columns.lists import parse_texts
-from engine.data.columns.numbers import is_scale
+from engine.data.columns.numbers import is_scale, parse_number
+from engine.data.columns.spellings import by_plain_form, plain_label
 from engine.data.datasets.editing import PendingEdits
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import TableReader, read, recognise_reading
@@ -95,14 +96,16 @@ def write_codebook(codebook: Codebook, file: Path) -> None:
 
 
 def read_codebook(file: Path, codebook: Codebook | None = None) -> Codebook:
-    """Read the labels of a table; kind and scale are those of `codebook`.
+    """Read the labels of a table; kind and scale are those of `codebook`, widened to the numbers.
 
     Of a workbook, the sheet called like a codebook is read, else the first one with columns of one.
     The columns are found by their names (`COLUMNS`). A line without a label adds its cells to the
     label above. If only a column of codes is there, the codes are the labels.
 
-    Raises BadFile, with the line, if no column has labels, or a label or key is there twice.
+    Raises BadFile, with the line, if no column has labels, or those of a scale are no whole
+    numbers; StudioError if a label or key is there twice.
     """
+    codebook = codebook or Codebook()
     table = _open(_find_sheet(file))
     roles = _roles(table.columns)
     if "label" not in roles:
@@ -130,15 +133,38 @@ def read_codebook(file: Path, codebook: Codebook | None = None) -> Codebook:
             cells["definition"] = [*group, *cells["definition"]]
     codes = list[Code]()
     for line, cells in lines.items():
+        if codebook.kind == "number" and cells["label"]:
+            _read_number(cells, file, line)
         codes = _add(codes, cells, file, line)
     if not codes:
         raise BadFile(file, phrase("the codebook has no labels."), phrase("Write a line for each."))
+    scale = [int(code.label) for code in codes] if codebook.kind == "number" else []
+    ends = {
+        "lowest": min([codebook.lowest, *scale]),
+        "highest": max([codebook.highest, *scale]),
+    }
     try:
         return Codebook.model_validate(
-            {**dict(codebook or Codebook()), "codes": [dict(code) for code in codes]}
+            {**dict(codebook), **ends, "codes": [dict(code) for code in codes]}
         )
     except ValidationError as error:
         raise describe_validation(error, phrase("The codebook {file}", file=file.name)) from error
+
+
+def _read_number(cells: Cells, file: Path, line: int) -> None:
+    """Let a number of a scale be the label; a label whose key is the number defines it."""
+    if parse_number(cells["label"][0]) is None and cells["key"]:
+        cells["definition"] = [*cells["label"], *cells["definition"]]
+        cells["label"], cells["key"] = cells["key"], []
+    number = parse_number(cells["label"][0])
+    if number is None or number % 1:
+        raise BadFile(
+            file,
+            phrase("“{label}” is no whole number of a scale.", label=cells["label"][0][:60]),
+            phrase("Write the numbers as codes, or choose labels instead of a number."),
+            line=line,
+        )
+    cells["label"] = [str(int(number))]
 
 
 def _open(file: Path) -> TableReader:
@@ -226,11 +252,15 @@ def _role(name: str) -> str | None:
 
 
 def renamed_by_key(codebook: Codebook, labels: Iterable[str]) -> dict[str, str]:
-    """New names of labels that rows have by their keys in the codebook, such as 1 for “price”."""
-    given = {label for label in labels if label}
+    """New names of labels that rows have by their keys in the codebook, such as 1 for “price”.
+
+    Labels may spell the keys otherwise, such as 1.0.
+    """
     names = {code.key: code.label for code in codebook.codes if code.key}
-    is_coded = bool(given) and given <= names.keys() and not given <= {*names.values()}
-    return {key: names[key] for key in sorted(given)} if is_coded else {}
+    keys = by_plain_form(names) | {key: key for key in names}
+    given = {label: keys.get(label, keys.get(plain_label(label), "")) for label in labels if label}
+    is_coded = bool(given) and all(given.values()) and not given.keys() <= {*names.values()}
+    return {label: names[given[label]] for label in sorted(given)} if is_coded else {}
 
 
 def recode(

@@ -126,6 +126,7 @@ def derive(
             "version": version,
             "made_from": old.spec.version,
             "changes": changes
+            + _codebook_changes(old.spec, edits)
             + decision_changes(old, edits)
             + row_changes(old, np.concatenate(kept), splits, _column_reader(collected.rows)),
             "columns": columns,
@@ -147,6 +148,17 @@ def derive(
             update |= {"split": split, "sources": {"all": paths}}
         spec = old.spec.model_copy(update=update)
         return write_version(partial, spec, collected, splits, cancelled)
+
+
+def _codebook_changes(old: DatasetSpec, edits: Edits) -> tuple[Phrase, ...]:
+    """Name the codebooks that are new or other than before, and count their labels."""
+    return tuple(
+        phrase(
+            "Codebook of “{column}” changed: {n:,} label(s).", column=column[:60], n=len(book.codes)
+        )
+        for column, book in edits.codebooks.items()
+        if book != old.codebooks.get(column)
+    )
 
 
 def _check_split(splits: NDArray[np.int8], old: NDArray[np.int8]) -> None:

@@ -64,6 +64,16 @@ def test_the_label_is_what_coders_agree_on(answers, output, refusal, home):
     assert "60 rows, 4 disputed" in output("agreement", "plain", "--coders", "Anna,Ben")
 
 
+def test_labels_of_one_coder_each_and_in_two_spellings_are_named(tmp_path, output, home):
+    with open(tmp_path / "one.csv", "w", newline="", encoding="utf-8") as file:
+        rows = [(f"answer {n}", *(("sad", "") if n % 2 else ("", "Sad"))) for n in range(12)]
+        csv.writer(file).writerows([("text", "Anna", "Ben"), *rows])
+    output("import", tmp_path / "one.csv", "--coders", "Anna,Ben")
+    text = output("agreement", "one")
+    assert "Anna, Ben: no row has labels of two coders" in text and "undefined" not in text
+    assert "“Sad” and “sad” count as two labels; if they are one, correct the file." in text
+
+
 def test_the_majority_decides_in_a_version_that_says_so(tmp_path, output, refusal, home, answers):
     output("import", answers, "--name", "two", "--coders", "Anna,Ben")
     assert "No row in dispute without a label has a most frequent label" in refusal(

@@ -98,6 +98,11 @@ def test_codes_are_read_in_order_without_placeholders_and_with_spellings():
     assert merged.cells == ("bad", "good") and not merged.disputed.any()
 
 
+def test_numbers_in_another_spelling_are_one_code():
+    codings = read(["1", "0", "2", "x"], ["1.0", "0.0", "", "x"])  # pandas, with a missing code
+    assert codings.cells == ("0", "1", "2", "x") and not codings.disputed.any()
+
+
 def test_an_order_of_labels_must_have_all_of_them():
     codings = read(["low", "high", "mid"], ["low", "mid", "mid"])
     ordered = codings.in_order(["low", "mid", "high", "top"])

@@ -150,7 +150,22 @@ def test_rows_not_coded_yet_are_left_out_of_training_on_sets(tmp_path):
 
 def test_codes_that_rows_have_as_labels_get_their_names():
     assert renamed_by_key(BOOK, ["p", "", "12"]) == {"12": "service", "p": "price"}
+    assert renamed_by_key(BOOK, ["12.0", "P"]) == {"12.0": "service", "P": "price"}
     assert renamed_by_key(BOOK, ["price", "p"]) == {}
+    cased = Codebook(codes=(Code(label="x", key="a"), Code(label="y", key="A")))
+    assert renamed_by_key(cased, ["a", "A"]) == {"a": "x", "A": "y"}
+
+
+def test_the_numbers_of_a_scale_are_codes_or_labels(tmp_path):
+    scale = Codebook(kind="number")
+    for text in ("label,definition\n0,never\n10.0,always", "code,label\n0,never\n10,always"):
+        (tmp_path / "codes.csv").write_text(text + "\n", encoding="utf-8")
+        book = read_codebook(tmp_path / "codes.csv", scale)
+        assert (book.lowest, book.highest) == (0, 10) and not any(c.key for c in book.codes)
+        assert [(c.label, c.definition) for c in book.codes] == [("0", "never"), ("10", "always")]
+    (tmp_path / "codes.csv").write_text("label\nprice\n", encoding="utf-8")
+    with pytest.raises(BadFile, match="line 2: “price” is no whole number of a scale"):
+        read_codebook(tmp_path / "codes.csv", scale)
 
 
 def test_the_command_reads_writes_and_prints_a_codebook(tmp_path, capsys, monkeypatch):
@@ -174,4 +189,7 @@ def test_the_command_reads_writes_and_prints_a_codebook(tmp_path, capsys, monkey
     assert "no label column" in capsys.readouterr().err
     assert main(["codebook", "plain", "--from", "book.csv", "--kind", "labels"]) == 0
     coded = open_dataset(tmp_path / "plain" / "2").spec
+    assert "Codebook of “label” changed: 3 labels." in capsys.readouterr().out
+    assert main(["codebook", "plain", "--from", "book.csv", "--kind", "label"]) == 1
+    assert "--kind is for the first codebook" in capsys.readouterr().err
     assert coded.mapping.label == "label" and coded.codebooks["label"].kind == "labels"

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QIcon, QKeyEvent
 from PySide6.QtWidgets import (
     QLineEdit,
@@ -419,6 +419,12 @@ class CodebookDialog(dialogs.Dialog):
             self.problem.setText(error.phrase)
             self.problem.show()
             return
+        for box, end in (
+            (self.lowest, self.draft.codebook.lowest),
+            (self.highest, self.draft.codebook.highest),
+        ):
+            with QSignalBlocker(box):
+                box.setValue(end)
         self._show_list(0)
 
     def _on_export(self) -> None:

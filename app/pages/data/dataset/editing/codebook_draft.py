@@ -98,6 +98,8 @@ class CodebookDraft:
 
     def read(self, codebook: Codebook) -> None:
         """Take over an imported codebook; labels that it does not have stay at the end."""
+        ends = {"lowest": codebook.lowest, "highest": codebook.highest}
+        self.codebook = self.codebook.model_copy(update=ends)
         by_key = renamed_by_key(codebook, self.counts)
         before = {entry.code.label: entry for entry in self.entries}
         entries = list[Entry]()
