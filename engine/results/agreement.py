@@ -14,6 +14,7 @@ from engine.data.columns.coders import Codings
 from engine.data.columns.numbers import parse_number
 from engine.data.columns.spellings import plain_label
 from engine.data.columns.tags import Span, are_spans, spans_from_tags
+from engine.errors import StudioError
 from engine.evaluation.agreement import (
     Codes,
     cohen_kappa,
@@ -80,8 +81,15 @@ def agreement(
 ) -> AgreementTable:
     """All coefficients that suit the codes, each with its bootstrap interval over rows.
 
-    `check` is called before each row of the table, and raises to cancel.
+    `check` is called before each row of the table, and raises to cancel. Raises StudioError if the
+    coders have no codes.
     """
+    if not codings.values:
+        raise StudioError(
+            "The coders have no labels: {names}.",
+            "Choose columns with labels.",
+            names=join(", ", [f"“{name[:60]}”" for name in codings.coders]),
+        )
     coded = _Coded(codings)
 
     def row(name: str, coders: Sequence[int], label: str | None) -> AgreementRow:

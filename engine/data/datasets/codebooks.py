@@ -46,6 +46,7 @@ COLUMNS = {
     "deprecated": ("deprecated",),
 }
 """Names of the columns of a codebook: one without an underscore, a hyphen, a number or a plural."""
+HEADINGS = 3  # lines with titles of several columns, at most
 SHEETS = re.compile(r"code ?(book|plan|s\b|system)|kategorien|codierung|kodier", re.IGNORECASE)
 Cells = dict[str, list[str]]  # of a line, by role
 TITLES = ("code", "label", "definition", "example", "counter-example", "colour", "deprecated")
@@ -107,7 +108,8 @@ def read_codebook(file: Path, codebook: Codebook | None = None) -> Codebook:
     """
     codebook = codebook or Codebook()
     table = _open(_find_sheet(file))
-    roles = _roles(table.columns)
+    rows = [*table]
+    above, roles = _find_heading([table.columns, *(row.cells for row in rows[:HEADINGS])])
     if "label" not in roles:
         raise BadFile(
             file,
@@ -118,7 +120,7 @@ def read_codebook(file: Path, codebook: Codebook | None = None) -> Codebook:
             ),
         )
     lines = dict[int, Cells]()
-    for row in table:
+    for row in rows[above:]:
         cells: Cells = {role: [] for role in COLUMNS}
         for role, cell in zip(roles, row.cells, strict=True):
             if role is not None and (text := cell.strip()):
@@ -192,6 +194,16 @@ def _roles(columns: Sequence[str]) -> list[str | None]:
     if "label" not in roles and "key" in roles:
         roles[len(roles) - 1 - roles[::-1].index("key")] = "label"
     return roles
+
+
+def _find_heading(lines: Sequence[Sequence[str]]) -> tuple[int, list[str | None]]:
+    """The number of lines above the labels, without the first, and the roles of the columns.
+
+    Above the names of the columns may be lines with titles of several columns.
+    """
+    found = [_roles(cells) for cells in lines]
+    best = max(range(len(found)), key=lambda place: len({*found[place]} - {None}))
+    return best, found[best]
 
 
 def _are_groups(labels: list[list[str]], keys: list[list[str]]) -> bool:

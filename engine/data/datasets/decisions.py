@@ -80,17 +80,11 @@ def decision_changes(old: Dataset, edits: "Edits") -> tuple[Phrase, ...]:
     named = sides.most_common(MAX_NAMED)
     how = join(", ", [phrase("“{name}” {n:,}", name=name[:40], n=n) for name, n in named])
     who = join(", ", [name[:40] for name, _ in people.most_common(MAX_NAMED) if name])
-    return (
-        phrase(
-            "{n:,} row(s) in dispute decided by {who}; with the label of: {how}.",
-            n=len(rows),
-            who=who,
-            how=how or "–",
-        )
+    done = (
+        phrase("{n:,} row(s) in dispute decided by {who}", n=len(rows), who=who)
         if who
-        else phrase(
-            "{n:,} row(s) in dispute decided; with the label of: {how}.",
-            n=len(rows),
-            how=how or "–",
-        ),
+        else phrase("{n:,} row(s) in dispute decided", n=len(rows))
     )
+    if not how:  # the means of numbers
+        return (phrase("{done}.", done=done),)
+    return (phrase("{done}; with the label of: {how}.", done=done, how=how),)

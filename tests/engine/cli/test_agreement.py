@@ -74,6 +74,23 @@ def test_labels_of_one_coder_each_and_in_two_spellings_are_named(tmp_path, outpu
     assert "“Sad” and “sad” count as two labels; if they are one, correct the file." in text
 
 
+def test_means_of_numbers_decide_and_coders_without_labels_are_refused(
+    tmp_path, output, refusal, home
+):
+    numbers = [(f"answer {n}", f"{n / 4}", f"{n / 4 + n % 2}", "") for n in range(40)]
+    with open(tmp_path / "scores.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "Anna", "Ben", "Cleo"), *numbers])
+    output("import", tmp_path / "scores.csv", "--coders", "Anna,Ben,Cleo")
+    user = getpass.getuser()
+    text = output("agreement", "scores", "--by-majority")
+    assert f"20 rows in dispute decided by {user}.\n" in text
+    assert open_dataset(home.datasets / "scores" / "2").column("label")[1].as_py() == "0.75"
+    with open(tmp_path / "none.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "Anna", "Ben"), *[(r[0], "", "") for r in numbers]])
+    output("import", tmp_path / "none.csv", "--coders", "Anna,Ben")
+    assert "The coders have no labels: “Anna”, “Ben”." in refusal("agreement", "none")
+
+
 def test_the_majority_decides_in_a_version_that_says_so(tmp_path, output, refusal, home, answers):
     output("import", answers, "--name", "two", "--coders", "Anna,Ben")
     assert "No row in dispute without a label has a most frequent label" in refusal(

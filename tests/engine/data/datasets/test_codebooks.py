@@ -63,6 +63,10 @@ WRITTEN = {
         ("", "wage", "Money\npay", (), ()),
         ("", "staff", "People", (), ()),
     ],
+    "Codes,,Texts,\nCode,Label,Definition,Example\n1,price,cost,dear\n2,staff,,": [  # merged cells
+        ("1", "price", "cost", ("dear",), ()),
+        ("2", "staff", "", (), ()),
+    ],
     "label,exclude,inclusion\nprice,a,b\n,c,d\nprice,,e": [
         ("", "price", "", ("b", "d", "e"), ("a", "c"))
     ],
