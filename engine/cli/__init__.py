@@ -88,7 +88,8 @@ def main(arguments: list[str] | None = None, extra: Mapping[str, str] | None = N
         echo_error("Cancelled.")
         return CANCELLED
     except typer.TyperException as invalid:
-        echo_error(f"bert-studio: {invalid.format_message()} See bert-studio --help.")
+        problem = invalid.format_message().replace(": Value error, ", ": ")  # of typer
+        echo_error(f"bert-studio: {problem} See bert-studio --help.")
         return WRONG_USAGE
     except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
         sys.stderr.close()

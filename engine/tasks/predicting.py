@@ -74,7 +74,6 @@ class Predictor:
     ) -> list[dict[str, Any]]:
         """Predict a record for each row, in order; that of a row without text has no prediction."""
         records = self.collect(rows.without_targets(), progress).predictions()
-        self._characters.update("".join(rows.texts))
         texts = zip(rows.texts, *filter(None, (rows.pairs, rows.beginnings)), strict=True)
         is_blank = [all(map(_is_blank, row)) for row in texts]
         self._blank += sum(is_blank)
@@ -94,6 +93,7 @@ class Predictor:
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> PredictionCollector:
         """Predict rows, for records, reports and storage."""
+        self._characters.update("".join(rows.texts))
         return collect_predictions(
             *(self._loaded, self.learner, rows, self._max_length, self._batch, progress),
             *(self._count, self._known),
@@ -105,7 +105,8 @@ class Predictor:
         if self._truncated:
             notes.append(truncation_note(self._truncated, self._max_length))
         if note := unknown_note(self._unknown / max(self._tokens, 1)):
-            notes.append(join(" ", [note, f"{scripts_note(self._characters)}."]))
+            scripts = scripts_note(self._characters)
+            notes.append(join(" ", [note, f"{scripts}."]) if scripts else note)
         if new := self.learner.new_labels:
             notes.append(
                 phrase(

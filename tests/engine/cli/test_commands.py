@@ -293,6 +293,8 @@ def test_wrong_usage_is_exit_code_two(capsys):
     assert main(["fill"]) == 2
     assert main(["cook"]) == 2
     assert main(["fill", "x", "--top", "many"]) == 2
+    assert main(["split", "x", "--split-by", "age"]) == 2
+    assert "'--split-by': 'age' is not one of 'name'" in capsys.readouterr().err
     assert main(["predict", "x.csv", "--model", "m", "--out", "y.csv", "--batch-size", "0"]) == 2
     assert main(["predict", "x.csv", "--model", "m", "--out", "y.csv", "--max-length", "0"]) == 2
     assert main(["evaluate", "x.csv", "--model", "m", "--max-length", "0"]) == 2

@@ -48,6 +48,12 @@ def test_applying_a_model_notes_a_language_that_it_does_not_know(tmp_path):
     unknown = 4 * 5 / (40 * 10 + 4 * 7)
     assert note.startswith(unknown_note(unknown)) and note.startswith("5 % of the tokens")
     assert note.endswith(" Scripts: Latin 82 %, Greek 18 %.")
+    predictor = Predictor(Serving(checkpoint))
+    predictor.collect(Rows([SENTENCES["Greek"]]))  # as to evaluate
+    assert predictor.notes()[0].endswith("multilingual one. Scripts: Greek 100 %.")
+    predictor = Predictor(Serving(checkpoint))
+    predictor.collect(Rows(["…"]))
+    assert predictor.notes()[0].endswith("multilingual one.")
     assert unknown_note(0.02) == ""
 
 
