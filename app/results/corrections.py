@@ -92,7 +92,8 @@ class StoredRows:
         if mapping.flags:
             return {name: "1" if name in labels else "0" for name in mapping.flags}
         assert mapping.label is not None  # as whole labels have a column
-        return {mapping.label: join_labels(labels) if self.has_sets else labels[0]}
+        as_list = self.spec.sets_are_coded
+        return {mapping.label: join_labels(labels, as_list) if self.has_sets else labels[0]}
 
     def endings(self, record: Mapping[str, str]) -> tuple[str, ...]:
         """The choices of a row. Raises StudioError if they are not a list of texts."""

@@ -194,10 +194,10 @@ def sha256(path: Path) -> str:
 def atomic_folder(path: Path, has_manifest: bool = True) -> Iterator[Path]:
     """Yield an empty folder to fill; it then replaces `path`, complete and durable.
 
-    If the block raises, `path` stays as it was, and a new folder around it goes. An existing folder
-    is replaced only after the new one is complete. Folders for other programs have no manifest.
+    If the block raises, `path` stays as it was. An existing folder is replaced only after the new
+    one is complete. Folders for other programs have no manifest.
     """
-    temporary, parent_is_new = temporary_path(path), not path.parent.exists()
+    temporary = temporary_path(path)
     try:
         with disk_errors_for(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -217,9 +217,6 @@ def atomic_folder(path: Path, has_manifest: bool = True) -> Iterator[Path]:
                 shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        if parent_is_new and not path.exists():
-            with suppress(OSError):  # others may write in it by now
-                path.parent.rmdir()
 
 
 def _seal(folder: Path, has_manifest: bool) -> None:

@@ -93,7 +93,7 @@ def import_dataset(
     for _, path in files:
         _check_storable(path)
     request = FileImport(sources, reading, mapping, split, cleaning)
-    with atomic_folder(target) as folder:
+    with _no_empty_folder(target.parent), atomic_folder(target) as folder:
         collected = collect(request, folder, progress, cancelled)
         splits, remarks = split_rows(collected, sources, split)
         spec = DatasetSpec(
@@ -115,6 +115,19 @@ def import_dataset(
         )
         older = _older_version(target, version)
         return write_version(folder, spec, collected, splits, cancelled, older)
+
+
+@contextmanager
+def _no_empty_folder(folder: Path) -> Iterator[None]:
+    """Remove a folder that the block makes and leaves empty if it raises: its name stays free."""
+    is_new = not folder.exists()
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # not empty, or not made
+                folder.rmdir()
+        raise
 
 
 def _older_version(folder: Path, version: int) -> DatasetSpec | None:

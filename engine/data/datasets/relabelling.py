@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.dataset import SPLITS, SplitName
+from engine.config.dataset import SPLITS, DatasetSpec, SplitName
 from engine.data.columns.answers import AnswerMismatch, format_answers, parse_answers
-from engine.data.columns.label_sets import count_label_sets, parse_label_sets
+from engine.data.columns.label_sets import join_labels, parse_label_sets
 from engine.data.columns.numbers import is_scale, parse_number
+from engine.data.columns.spellings import by_plain_form, plain_label
 from engine.data.columns.tags import spans_from_tags, tags_from_spans
 from engine.data.columns.words import join_words, split_words
+from engine.data.datasets.codebooks import codebook_of
 from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read, recognise
@@ -138,29 +140,37 @@ CellParser = Callable[[str, int], str]
 
 def _label_parser(dataset: Dataset) -> CellParser:
     if dataset.spec.mapping.label is not None:
-        return _class_parser(dataset.spec.labels)
+        return _class_parser(dataset.spec)
     return (
         _tag_parser(dataset) if dataset.spec.mapping.tags is not None else _answer_parser(dataset)
     )
 
 
-def _class_parser(labels: dict[str, int]) -> CellParser:
-    """Accept the labels of the version, any if it has none; scores may have any value."""
-    sets, are_numbers = count_label_sets(labels), is_scale(labels)
-    known = [name for name in (labels if sets is None else sets) if name]
+def _class_parser(spec: DatasetSpec) -> CellParser:
+    """Accept the labels of the version and its codebook, any if it has none; scores may have any
+    value."""
+    book, is_coded = codebook_of(spec), spec.mapping.label in spec.codebooks
+    are_numbers = is_scale(spec.labels) and not is_coded
+    has_sets = book is not None and book.kind == "labels"
+    codes = () if book is None else book.active if book.kind == "number" else book.codes
+    known = [code.label for code in codes] or [name for name in spec.labels if name]
+    numbers = by_plain_form(known) if book is not None and book.kind == "number" else {}
 
     def parse(cell: str, _row: int) -> str:
+        cell = numbers.get(plain_label(cell), cell)
         if are_numbers:
             if parse_number(cell) is not None:
                 return cell
             advice = phrase("Write a number.")
         else:
-            names = (cell,) if sets is None else parse_label_sets([cell], known)[0]
-            if not known or set(names) <= set(known):  # the first labels of a data set
-                return cell
+            names = parse_label_sets([cell], known)[0] if has_sets else (cell,)
+            if not known or {*names} <= {*known}:  # the first labels of a data set
+                return join_labels(names, as_list=True) if is_coded and has_sets else cell
             shown = ", ".join(name[:60] for name in known[:MAX_QUOTED_LABELS])
             more = ", …" if len(known) > MAX_QUOTED_LABELS else ""
             advice = phrase("Use one of {names}.", names=f"{shown}{more}")
+        if is_coded:
+            raise StudioError("the codebook has no label “{cell}”.", advice, cell=cell[:60])
         raise StudioError("no row has the label “{cell}”.", advice, cell=cell[:60])
 
     return parse

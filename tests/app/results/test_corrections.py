@@ -6,6 +6,7 @@ from collections.abc import Mapping as Cells
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from PySide6.QtCore import Qt
@@ -13,16 +14,17 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QListWidget
 
 from app.pages.data.view import DataPage
-from app.results.corrections import find_rows
+from app.results.corrections import StoredRows, find_rows
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.widgets.context_menu import context_menu
 from app.widgets.dialogs import Question
 from app.widgets.forms.answer_editor import AnswerEditor
 from app.widgets.forms.tag_view import TagView
+from engine.config.codebook import Code, Codebook
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.tasks import TASKS
-from engine.data.datasets.editing import edits_file, read_edits
+from engine.data.datasets.editing import PendingEdits, edits_file, read_edits
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.results.predictions import Predictions
@@ -354,3 +356,17 @@ def test_the_corrected_column_is_the_one_that_the_model_has_learned(studio):
     stored = find_rows(studio, predictions_of(dataset, gold, gold, mapping=learned))
     assert stored is not None and stored.cells(["y"]) == {"genre": "y"}
     assert stored.labels == ("x", "y")
+
+
+def test_corrected_sets_of_a_codebook_stay_lists(studio):
+    rows = "".join(f"text {n}\t{('a|b', 'b')[n % 2]}\n" for n in range(6))
+    file = studio.home.cache / "sets.tsv"
+    file.write_text(f"text\tlabel\n{rows}a\ta\nb\ta|b\n", encoding="utf-8")
+    reading, mapping = Reading(format="tsv", delimiter="\t"), Mapping(text="text", label="label")
+    folder = studio.home.datasets / "sets" / "1"
+    spec = import_dataset("sets", {"all": file}, reading, mapping, Split(), folder)
+    book = Codebook(kind="labels", codes=(Code(label="a"), Code(label="b")))
+    for codebooks, cell in (({}, "a|b"), ({"label": book}, '["a", "b"]')):
+        coded = spec.model_copy(update={"codebooks": codebooks})
+        stored = StoredRows(folder, coded, np.arange(8), PendingEdits(fingerprint=""))
+        assert stored.cells(["a", "b"]) == {"label": cell}

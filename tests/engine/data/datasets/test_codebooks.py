@@ -1,5 +1,6 @@
 """Codebooks from the tables that people write, and back; labels renamed in all rows."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,29 @@ def test_the_command_reads_writes_and_prints_a_codebook(tmp_path, capsys, monkey
     assert main(["codebook", "plain", "--from", "book.csv", "--kind", "label"]) == 1
     assert "--kind is for the first codebook" in capsys.readouterr().err
     assert coded.mapping.label == "label" and coded.codebooks["label"].kind == "labels"
+
+
+def test_relabelled_rows_have_labels_of_the_codebook(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain = write_lines(tmp_path / "plain.txt", *[f"line {n}" for n in range(8)])
+    Path("book.csv").write_text("code,label\n1,a|b\n2,c\n3,d\n")
+    columns = {
+        "label": (["a|b", "c", "d"], ["a|b", "c", "d"], "“C”"),
+        "labels": (
+            ["c|d", "a|b", '["a|b", "d"]'],
+            ['["c", "d"]', '["a|b"]', '["a|b", "d"]'],
+            "“C”",
+        ),
+        "number": (["1", "2.0", "5"], ["1", "2", "5"], "“7”"),
+    }
+    for kind, (cells, stored, other) in columns.items():
+        import_files(plain, tmp_path / kind / "1")
+        assert main(["codebook", kind, "--from", "book.csv", "--kind", kind]) == 0
+        lines = [json.dumps({"row": n, "new_label": cell}) for n, cell in enumerate(cells)]
+        Path("new.jsonl").write_text("\n".join([*lines, ""]))
+        assert main(["relabel", kind, "new.jsonl"]) == 0, capsys.readouterr().err
+        labels = open_dataset(tmp_path / kind / "3").column("label").to_pylist()
+        assert labels[:3] == stored
+        Path("new.csv").write_text(f"row,new_label\n4,{other[1:-1]}\n")
+        assert main(["relabel", kind, "new.csv"]) == 1
+        assert f"line 2: the codebook has no label {other}" in capsys.readouterr().err

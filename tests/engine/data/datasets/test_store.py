@@ -203,7 +203,7 @@ def test_a_refused_file_leaves_no_folder(tmp_path, content):
     (tmp_path / "a.csv").write_text(content, encoding="utf-8")
     with pytest.raises(BadFile):
         store(tmp_path)
-    assert list((tmp_path / "sets").iterdir()) == []
+    assert not (tmp_path / "sets").exists()
 
 
 @pytest.mark.parametrize("after", [0, 3, 30])
@@ -214,7 +214,7 @@ def test_an_import_can_be_cancelled_at_any_time(tmp_path, after, monkeypatch):
     calls = iter(range(1_000))
     with pytest.raises(Cancelled):
         store(tmp_path, cancelled=lambda: next(calls) >= after)
-    assert list((tmp_path / "sets").iterdir()) == []
+    assert not (tmp_path / "sets").exists()
 
 
 @pytest.mark.long
@@ -226,7 +226,7 @@ def test_an_import_cancelled_at_a_random_moment_leaves_no_folder(tmp_path):
         with contextlib.suppress(Cancelled):
             store(tmp_path, cancelled=lambda end=end: time.monotonic() > end)
             shutil.rmtree(tmp_path / "sets" / "a")
-        assert list((tmp_path / "sets").iterdir()) == []
+        assert not [*(tmp_path / "sets").glob("*")]
 
 
 def test_progress_counts_the_bytes_of_all_files(tmp_path):
