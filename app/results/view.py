@@ -212,7 +212,7 @@ class ResultsView(QWidget):
         self._parts.setMinimumHeight(px(MIN_HEIGHT + MIN_TAGS_HEIGHT * has_tags))
         error = self.state.problem
         if error is None:
-            was_score = self.score.hasFocus()
+            was_score = self.window().focusWidget() is self.score
             self.stack.setCurrentIndex(CONTENT)
             if was_score:
                 self.rows.table.setFocus()

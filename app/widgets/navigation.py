@@ -163,7 +163,9 @@ class PageStack(QStackedWidget):
             )
             substitute = next(following, self)
             substitute.setFocus()
-            if focused is not None and not focused.isEnabled():
+            if focused is not None and focused is self._substitute:
+                self._substitute = substitute  # as after a Cancel that is hidden
+            elif focused is not None and not focused.isEnabled():
                 focused.installEventFilter(self)
                 self._disabled, self._substitute = focused, substitute
             return True

@@ -308,6 +308,7 @@ def test_the_focus_goes_from_an_evaluation_to_its_rows_or_stays(
     stack.addWidget(view)
     qtbot.addWidget(stack)
     stack.show()
+    qtbot.waitUntil(stack.isActiveWindow)
     view.score.setFocus()
     view.score.click()
     qtbot.waitUntil(lambda: stack.focusWidget() is view.rows.table)
