@@ -4,6 +4,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from tests.engine.record.statements import shared_statements
 
 __all__ = ["shared_statements"]
 
+PATIENCE = 30_000  # ms
+
 
 @pytest.fixture(scope="session", autouse=True)
 def qapp(qapp: QApplication) -> QApplication:
@@ -34,6 +37,13 @@ def qapp(qapp: QApplication) -> QApplication:
     Collector(qapp)
     theme.apply(qapp, "light")
     return qapp
+
+
+@pytest.fixture
+def qtbot(qtbot: QtBot) -> QtBot:
+    """Waits longer than 5 s if a test gives no timeout: the machine may be busy."""
+    qtbot.waitUntil = partial(qtbot.waitUntil, timeout=PATIENCE)
+    return qtbot
 
 
 @pytest.fixture(scope="session", autouse=True)
