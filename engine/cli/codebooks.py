@@ -87,6 +87,8 @@ def _read(old: Dataset, file: Path, kind: CodingKind | None) -> Dataset:
         renamed = renamed_by_key(book, labels)
         cells = recode(old, column, renamed, several=present.kind == "labels")
         book = add_labels(book, [label for label in labels if label not in renamed])
+        if not cells and book == old.spec.codebooks.get(column):
+            raise StudioError("The data set already has this codebook.", "Choose another table.")
         edits = Edits(
             codebooks={column: book}, cells={row: {column: cell} for row, cell in cells.items()}
         )

@@ -12,7 +12,12 @@ from pydantic import ValidationError
 from engine.config.codebook import MAX_COLOUR, Code, Codebook
 from engine.config.dataset import DatasetSpec
 from engine.config.validation import describe_validation
-from engine.data.columns.label_sets import count_label_sets, join_labels, parse_label_sets
+from engine.data.columns.label_sets import (
+    count_label_sets,
+    join_labels,
+    parse_label_sets,
+    parse_yes_no,
+)
 from engine.data.columns.lists import parse_texts
 from engine.data.columns.numbers import is_scale, parse_number
 from engine.data.columns.spellings import by_plain_form, plain_label
@@ -241,7 +246,7 @@ def _add(codes: list[Code], cells: Cells, file: Path, line: int) -> list[Code]:
         "examples": examples,
         "counterexamples": counterexamples,
         "colour": None if colour is None else int(colour),
-        "deprecated": bool(cells["deprecated"]),
+        "deprecated": any(parse_yes_no(cell) is not False for cell in cells["deprecated"]),
     }
     try:
         return [*codes, Code.model_validate(code)]

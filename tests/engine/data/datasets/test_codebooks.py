@@ -82,6 +82,14 @@ def test_the_columns_are_found_by_their_usual_names(tmp_path, text):
     assert found == WRITTEN[text]
 
 
+def test_deprecated_labels_are_those_with_a_mark_that_is_not_no(tmp_path):
+    marks = {"yes": True, "x": True, "no": False, "0": False, "false": False, "": False}
+    lines = [f"label {n},{mark}\n" for n, mark in enumerate(marks)]
+    (tmp_path / "codes.csv").write_text("".join(["label,deprecated\n", *lines]))
+    codes = read_codebook(tmp_path / "codes.csv").codes
+    assert [code.deprecated for code in codes] == [*marks.values()]
+
+
 def test_the_sheet_of_a_workbook_with_the_codebook_is_found(tmp_path):
     for name, sheet in (("a.xlsx", "Code book"), ("b.xlsx", "Sheet 2")):
         with xlsxwriter.Workbook(tmp_path / name) as book:
@@ -182,6 +190,8 @@ def test_the_command_reads_writes_and_prints_a_codebook(tmp_path, capsys, monkey
     Path("book.csv").write_text("code,label,definition\n0,bad,a bad film\n1,good,\n2,fine,\n")
     assert main(["codebook", "films", "--from", "book.csv", "--to", "out.xlsx"]) == 0
     assert "relabelled: “0” → “bad” (4), “1” → “good” (4)" in capsys.readouterr().out
+    assert main(["codebook", "films", "--from", "book.csv"]) == 1
+    assert "already has this codebook" in capsys.readouterr().err
     new = open_dataset(tmp_path / "films" / "2").spec
     assert new.labels == {"bad": 4, "good": 4} and len(read_codebook(Path("out.xlsx")).codes) == 3
     assert main(["codebook", "films"]) == 0
