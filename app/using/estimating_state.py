@@ -1,5 +1,6 @@
 """Corrected estimates over machine-coded rows: columns, request and result. No widgets."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app import background
+from engine.data.columns.label_sets import count_label_sets
 from engine.data.table_columns import TableColumns
+from engine.errors import StudioError
 from engine.results.estimate_table import (
     EstimateRequest,
     EstimateTable,
@@ -17,6 +20,8 @@ from engine.results.estimate_table import (
 
 PREFIX = "predicted_"  # of columns that a model has added
 MACHINE, HAND = ("predicted", "prediction"), ("hand", "gold", "human")  # in names of columns
+MAX_LABELS = 200  # to choose from
+_Found = tuple[dict[str, Sequence[str]], EstimateTable | StudioError]
 
 
 class EstimatingState(QObject):
@@ -80,25 +85,41 @@ class EstimatingState(QObject):
             self.changed.emit()
             return
 
-        def work(progress: background.Progress) -> tuple[dict[str, Sequence[str]], EstimateTable]:
+        def work(progress: background.Progress) -> _Found:
             missing = [name for name in request.columns if name not in known]
             cells = known | (source.read(missing, progress.cancelled) if missing else {})
             is_random = random_rows(source.coding, request.hand, len(cells[request.hand]))
-            return cells, estimate_table(cells, request, is_random)
+            try:
+                return cells, estimate_table(cells, request, is_random)
+            except StudioError as error:
+                return cells, error
 
         self._working.run(work, self._on_estimated, self._on_failed, lambda *_: None)
         self.changed.emit()
 
-    def _on_estimated(self, result: tuple[dict[str, Sequence[str]], EstimateTable]) -> None:
-        self._cells, self.table = result
+    def _on_estimated(self, result: _Found) -> None:
+        self._cells, found = result
         assert self.request is not None
+        if isinstance(found, EstimateTable):
+            self.table = found
+            labels = found.labels
+        else:  # a label may be what is missing
+            self.problem = str(found.phrase)
+            labels = labels_of(self._cells.get(self.request.hand, ()))
         if self.request.share_of is None:
-            self.labels = self.table.labels
+            self.labels = labels
         self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
         self.problem = str(background.as_studio_error(error).phrase)
         self.changed.emit()
+
+
+def labels_of(column: Sequence[str]) -> tuple[str, ...]:
+    """The labels in a column, sorted; none of more than can be chosen from."""
+    counts = Counter(filter(None, map(str.strip, column)))
+    labels = sorted(count_label_sets(counts) or counts)
+    return tuple(labels) if len(labels) <= MAX_LABELS else ()
 
 
 def guess_codes(source: TableColumns, predicted: str | None) -> tuple[str, str]:

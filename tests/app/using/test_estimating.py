@@ -73,6 +73,20 @@ def test_codes_are_guessed_and_each_choice_estimates_again(qtbot, dialog):
     assert "in the same column" in dialog.status.text()
 
 
+def test_the_label_of_probabilities_is_chosen(qtbot, tab, studio, tmp_path):
+    lines = [f"row {n},{('', 'yes', 'no')[n % 3]},{n / 90:.3f}" for n in range(90)]
+    path = tmp_path / "chances.csv"
+    path.write_text("\n".join(["text,hand,predicted_chance", *lines, ""]), encoding="utf-8")
+    state = EstimatingState(path)
+    dialog = estimating_view.open_dialog(state, studio.notices, tab)
+    qtbot.waitUntil(lambda: bool(state.problem), timeout=PATIENCE)
+    assert "no label in common" in dialog.status.text() and state.table is None
+    choose(dialog, "what", "Proportion of “yes”")
+    qtbot.waitUntil(lambda: state.table is not None, timeout=PATIENCE)
+    assert [row_title(row) for row in state.table.rows] == ["All rows · yes"]
+    assert not state.problem and state.labels == ("no", "yes")
+
+
 def test_a_version_knows_which_rows_were_coded_at_random(qtbot, tab, studio, table):
     folder = studio.home.datasets / "coded" / "1"
     mapping = Mapping(text="text", label="label")
