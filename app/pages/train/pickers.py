@@ -9,7 +9,6 @@ from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -67,7 +66,7 @@ class PickList(CardList):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.setItemDelegate(_CardDelegate(self))
-        self.setResizeMode(QListView.ResizeMode.Adjust)  # its lines depend on the width
+        self.setWordWrap(True)  # a new width is laid out, too: lines depend on it
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.selectionModel().selectionChanged.connect(self._on_selected)
         self._is_updating = False

@@ -110,14 +110,14 @@ def write_to_a_file(qtbot, dialog, folder, monkeypatch):
     state.discard_result()
     state.set_folder(folder)
     state.set_format(".csv")
-    state.choose_rows((3, 1))
+    state.choose_rows((3, 2))
     state.set_format(".csv")
     qtbot.waitUntil(lambda: state.preview is not None and not state.is_loading, timeout=PATIENCE)
     dialog.choices.start.click()
     qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)
     with open(folder / "films-predicted.csv", encoding="utf-8", newline="") as file:
         written = list(csv.DictReader(file))
-    assert [row["row"] for row in written] == ["3", "1"]
+    assert [row["row"] for row in written] == ["3", "2"]
     dialog.outcome.open.click()
     dialog.outcome.folder.click()
     assert opened == [str(folder / "films-predicted.csv"), str(folder)]
@@ -157,9 +157,9 @@ def test_the_rows_without_a_label_that_a_run_left_out_are_proposed(
     qtbot, studio, dataset, tuned, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
+    checkpoint = tuned("text_classification").checkpoint  # trained with the real job
     run, sources = RunFolder(tmp_path), [FileData(path=tmp_path), StoredData(folder=dataset.folder)]
     monkeypatch.setattr(RunFolder, "job", lambda _: SimpleNamespace(data=sources[0]))
-    checkpoint = tuned("text_classification").checkpoint
     state = ApplyingState(studio, checkpoint, "films", "text_classification")
     state.propose_rows(run)
     background.finish()

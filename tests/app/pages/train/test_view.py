@@ -276,6 +276,26 @@ def test_a_pick_shows_all_its_words_in_as_many_lines_as_they_need(qtbot):
     assert 0 == heights[0] < heights[1] < heights[2]
 
 
+def test_picks_do_not_overlap_once_a_scroll_bar_makes_them_narrower(qtbot):
+    picks = PickList("Things")
+    qtbot.addWidget(picks)
+    picks.resize(600, 700)
+    picks.show()
+    facts = " · ".join(f"a long fact {n}" for n in range(5))
+    picks.show_picks([Pick(n, f"thing {n}", facts) for n in range(4)])
+    cards = [picks.model().index(n, 0) for n in range(4)]
+    qtbot.waitUntil(lambda: picks.visualRect(cards[3]).top() > 0)
+
+    def are_apart() -> bool:
+        tops = [picks.visualRect(card).top() for card in cards]
+        heights = [picks.sizeHintForIndex(card).height() for card in cards]
+        return all(tops[n] + heights[n] <= tops[n + 1] for n in range(3))
+
+    for size in ((600, 300), (420, 300), (360, 300)):
+        picks.resize(*size)
+        qtbot.waitUntil(are_apart, timeout=3_000)
+
+
 def test_steps_are_drawn_and_requests_loaded(page, qtbot, set_theme, screen, sentences, model):
     go_to_review(qtbot, page)
     set_theme("dark")

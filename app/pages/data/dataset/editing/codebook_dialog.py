@@ -38,7 +38,7 @@ from engine.phrases import join
 
 KINDS: tuple[CodingKind, ...] = ("label", "labels", "number")
 WIDTH, HEIGHT = 840, 580  # px
-LIST_WIDTH, FORM_WIDTH, TEXT_HEIGHT = 320, 400, 64
+LIST_WIDTH, FORM_WIDTH, TEXT_HEIGHT = 348, 400, 64
 MAX_COLUMN_CHARACTERS = 60
 MAX_DEFINITION = 5_000  # characters
 MAX_SCALE = 1_000

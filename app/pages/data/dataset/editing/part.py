@@ -1,6 +1,7 @@
 """Editing of the rows of a data set: keys, cell editors, and the bar of edits."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,7 @@ class EditingPart(QObject):
         self._data, self._table = data, table
         self._details: QWidget = parent
         self._shown_codebook: Codebook | None = None
+        self._unlabelled = ("", np.zeros(0, dtype=np.int64))  # a label column, and saved rows
         self.state = EditsState(studio, data)
         self.bar = EditBar(self.state, parent)
         self.keys = LabelKeys(parent)
@@ -126,7 +128,7 @@ class EditingPart(QObject):
         self.state.changed.connect(self.card.show_state)
         if self.state.codebook is not None:
             work = self.state.dataset.unlabelled
-            background.run(self, work, self._begin_coding)
+            background.run(self, work, partial(self._begin_coding, self.state.column))
 
     def show_target(self) -> None:
         """Show the labels of the column to label: keys, completions and reviews."""
@@ -147,6 +149,7 @@ class EditingPart(QObject):
         self.review.clear()
         self.curve.read(self._data.folder.parent, self._data.target)
         self._show_codebook()
+        self._count_unlabelled()
 
     def close(self) -> None:
         """Save pending edits to their file and cancel jobs."""
@@ -182,8 +185,10 @@ class EditingPart(QObject):
 
     # ── coding ───────────────────────────────────────────────────────────────────────────────
 
-    def _begin_coding(self, unlabelled: NDArray[np.int64]) -> None:
+    def _begin_coding(self, column: str, unlabelled: NDArray[np.int64]) -> None:
         """Select the first row without a label for the keys, unless a row is selected already."""
+        self._unlabelled = (column, unlabelled)
+        self._count_unlabelled()
         rest = np.setdiff1d(unlabelled, self.state.label_changes().labelled)
         if len(rest) and not self._table.selectionModel().hasSelection():
             self._go_to(int(rest[0]))
@@ -197,7 +202,18 @@ class EditingPart(QObject):
         self._show_parts()
         if self.state.codebook != self._shown_codebook:
             self.show_target()
+        else:
+            self._count_unlabelled()
         self._show_marks()
+
+    def _count_unlabelled(self) -> None:
+        """Show how many rows still have no label, with the unsaved labels counted."""
+        column, saved = self._unlabelled
+        if column == self._data.spec.mapping.label:
+            changes = self.state.label_changes()
+            labelled = int(np.isin(changes.labelled, saved).sum())
+            removed = int(np.isin(changes.removed, saved, invert=True).sum())
+            self.card.show_count(len(saved) - labelled + removed)
 
     def _show_codebook(self) -> None:
         state, spec = self.state, self._data.spec

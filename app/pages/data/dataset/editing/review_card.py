@@ -112,13 +112,17 @@ class ReviewCard(Card):
         self.likely.addItems([one_line(name) for name in labels])
         self.likely.setCurrentIndex(max(self.likely.findText(label), 0))
         self._labels = tuple(labels)
-        self.introduction.setText(
-            self.tr("%Ln row(s) have no label.", "", unlabelled)
-            if unlabelled
-            else self.tr("Each label is scored by models trained without its row.")
-        )
+        self.show_count(unlabelled)
         self.setVisible(self._can_find or self._can_suggest)
         self.show_state()
+
+    def show_count(self, unlabelled: int) -> None:
+        """Show the number of rows without a label."""
+        self.introduction.setText(
+            self.tr("%Ln row(s) have no label.", "", unlabelled)
+            if unlabelled or not self._can_find
+            else self.tr("Each label is scored by models trained without its row.")
+        )
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
         """Set the models; MiniLM or the first usable one is selected."""

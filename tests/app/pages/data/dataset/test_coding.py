@@ -105,6 +105,8 @@ def test_texts_without_labels_get_a_codebook_and_a_version_to_code(qtbot, page, 
 
 def test_a_row_takes_one_key_and_is_in_the_file_before_the_next_one_shows(qtbot, page, answers):
     view = open_coded(qtbot, page, answers)
+    without_label = view.editing.card.introduction
+    assert without_label.text() == "60 row(s) have no label."
     page._studio.settings.set("coder", "Ada")
     rows: list[int] = []
     view.table.selectionModel().currentRowChanged.connect(
@@ -118,6 +120,7 @@ def test_a_row_takes_one_key_and_is_in_the_file_before_the_next_one_shows(qtbot,
     coding = edits[1].coding["topic"]
     assert (coding.coder, coding.drawn, coding.chance) == ("Ada", "file", 1) and coding.at
     assert len(view.editing.state.file.read_text().splitlines()) == 3, "a line for each decision"
+    qtbot.waitUntil(lambda: without_label.text() == "57 row(s) have no label.", timeout=PATIENCE)
     meaning = view.editing.codebook.definition
     assert meaning.isHidden(), "the next row has no label"
     view.table.selectRow(0)
