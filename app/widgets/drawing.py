@@ -1,5 +1,6 @@
 """Shapes and lines of text that painted widgets and cells share."""
 
+from abc import abstractmethod
 from collections.abc import Iterable
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
@@ -45,9 +46,9 @@ class FlowWidget(QWidget):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
+    @abstractmethod
     def boxes_at(self, width: int) -> list[QRectF]:
         """The boxes in a width in px, by `flow`."""
-        raise NotImplementedError
 
     def sizeHint(self) -> QSize:
         width = max(self.width(), 80 * SPACE)

@@ -1,4 +1,4 @@
-"""What the sides of a comparison train on."""
+"""Models, data and settings that the sides of a comparison train with."""
 
 import argparse
 import json

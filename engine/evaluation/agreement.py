@@ -170,7 +170,7 @@ def interval_alpha(codes: Codes, values: Floats) -> Measure:
     """
     centred = np.append(values - values.mean() if len(values) else values, 0.0)
     sizes = codes.coded * (codes.coded >= 2)
-    numbers = centred[codes.table] * (codes.coded >= 2)[:, None]  # 0 where -1: not coded
+    numbers = centred[codes.table] * (codes.coded >= 2)[:, None]  # 0 if not coded (-1)
     first, second = numbers.sum(axis=1), (numbers**2).sum(axis=1)
     observed = np.nan_to_num(_quotient(2 * (sizes * second - first**2), sizes - 1))
 

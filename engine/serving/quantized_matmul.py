@@ -31,7 +31,7 @@ CLEARLY_FASTER = 1.3  # of oneDNN than MKL; below, the choice might vary from pr
 FREE_ROWS = 64  # up to here, every row count has its own shape
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 INT8_INSTRUCTIONS = ("amx_int8", "avx512_vnni", "avx_vnni")
-ZERO = 128  # unsigned byte that stands for 0
+ZERO = 128  # unsigned byte for the number 0
 
 
 def matmul(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None) -> Matmul:

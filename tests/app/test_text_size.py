@@ -69,7 +69,7 @@ def test_fonts_limits_icons_and_rows_follow_and_return(parts, resize_text, perce
 
 
 def assert_nothing_is_cut(qtbot: Any, window: MainWindow, name: object, percent: int) -> None:
-    """What does not fit is reached by scrolling, down alone up to 150 %."""
+    """Fail if a text is cut, or if a page scrolls: at 100 %, or to the side at 150 %."""
     area = window.page_area
     for size in SIZES:
         window.resize(*size)

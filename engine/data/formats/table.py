@@ -88,7 +88,7 @@ def _may_be_escaped(rows: Iterable[Row]) -> bool:
     """False if the first rows have a formula that no program wrote that escapes them."""
     try:
         return not any(is_formula(cell) for row in islice(rows, SAMPLE_ROWS) for cell in row.cells)
-    except BadFile:  # raised again where its row is read
+    except BadFile:  # raised again when its row is read
         return False
 
 

@@ -51,6 +51,6 @@ def test_several_answers_are_found_all_or_none():
 
 @pytest.mark.parametrize("cell", ['["rome", "Little Italy"]', "['rome', 'Little Italy']"])
 def test_a_list_of_answers_is_read_as_printed(cell):
-    """Where each first occurs; an answer with brackets of its own stays one."""
+    """At its first occurrence each; an answer with brackets of its own stays one."""
     assert parse_answers(cell, PASSAGE) == (("rome", 11), ("Little Italy", 43))
     assert parse_answers("[sic] in", "a [sic] in it") == (("[sic] in", 2),)
