@@ -148,3 +148,13 @@ def from_json(value: Any, depth: int = 0) -> str:
 
 def _from_json(value: Any, depth: int) -> Argument:
     return value if isinstance(value, int | float) else from_json(value, depth + 1)
+
+
+def number_text(value: float) -> str:
+    """A number as people write it: 5e-5, 0.1, 512."""
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
+        return str(int(value))
+    if abs(value) < 1e-3:
+        mantissa, exponent = f"{value:.6e}".split("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    return f"{value:.10g}"

@@ -10,11 +10,11 @@ from app.tasks.picture import Scene
 from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.theme import SPACE, Role, px
 from app.translation import marked, tr
-from app.widgets.forms.controls import number_text
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.regression import ResidualPicture, ScatterPicture
 from app.widgets.text.labels import font
 from engine.messages.explore.prediction import Predicted
+from engine.phrases import number_text
 
 TRACK = 3 * SPACE  # height
 MARK = 4 * SPACE  # half the width of the pointer above it

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from app.translation import in_language, marked, tr, translated_page
-from app.widgets.forms.controls import number_text
 from app.widgets.text.spec_texts import help_of, title_of, value_text
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families import FAMILIES
@@ -25,6 +24,7 @@ from engine.config.task import Metric
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.files.shipped import resources
+from engine.phrases import number_text
 
 FIRST = "start"  # the first page
 SETTING, METRIC = "setting-", "metric-"  # prefixes of keys

@@ -9,7 +9,7 @@ from engine.config.fields import may_branch
 from engine.config.job import FromScratch, JobSpec
 from engine.config.tasks import parse_task
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.phrases import Phrase, phrase
+from engine.phrases import Phrase, number_text, phrase
 
 
 class Change(NamedTuple):
@@ -79,7 +79,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, BaseModel):
         return str(getattr(value, "kind", type(value).__name__))
     if isinstance(value, float):
-        return f"{value:g}".replace("e-0", "e-")
+        return number_text(value)
     if isinstance(value, bool):
         return phrase("on") if value else phrase("off")
     return phrase("none") if value is None else str(value)

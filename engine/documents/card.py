@@ -20,7 +20,7 @@ from engine.config.task import F1_MACRO, TaskSpec
 from engine.config.tasks import TASKS, get_head
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
-from engine.phrases import Phrase, join, phrase
+from engine.phrases import Phrase, join, number_text, phrase
 from engine.results.ceiling import ceiling_sentence
 from engine.results.comparing import BaselineComparison, baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
@@ -151,7 +151,7 @@ def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str
             rows.append((phrase("licence of the base model"), licence))
         rows += [
             (phrase("trained on"), job.data.name),
-            (phrase("learning rate"), f"{training.learning_rate:g}"),
+            (phrase("learning rate"), number_text(training.learning_rate)),
             (phrase("batch size"), f"{training.batch_size}"),
             (phrase("max. length"), phrase("{n:,} token(s)", n=training.max_length)),
             (phrase("seed"), f"{training.seed}"),

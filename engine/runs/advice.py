@@ -19,7 +19,7 @@ from engine.config.recommended import get_regime, recommended_rate
 from engine.config.task import Metric
 from engine.config.training import TrainingSpec
 from engine.messages.events import Ended, Event, Measured, Prepared
-from engine.phrases import Phrase, phrase
+from engine.phrases import Phrase, number_text, phrase
 
 Curve = Sequence[tuple[int, float]]  # step and value, by step
 
@@ -127,16 +127,16 @@ def rate_too_high(m: Measurements) -> Advice | None:
     if diverged:
         problem = phrase(
             "The training loss rises again, from {lowest:.3g} to {last:.3g}: the learning rate "
-            "{rate:g} may be too high.",
+            "{rate} may be too high.",
             lowest=min(parts),
             last=parts[-1],
-            rate=rate,
+            rate=number_text(rate),
         )
     else:
         problem = phrase(
-            "Hardly anything is learned, and the learning rate {rate:g} is {times:.2g} times the "
+            "Hardly anything is learned, and the learning rate {rate} is {times:.2g} times the "
             "recommended one: it may be too high.",
-            rate=rate,
+            rate=number_text(rate),
             times=rate / lower,
         )
     return Advice("rate may be too high", problem, *_try_rate(lower))
@@ -338,4 +338,4 @@ def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:
 
 def _try_rate(rate: float) -> tuple[str, dict[str, Any]]:
     rate = float(f"{rate:.1g}")
-    return phrase("Try a learning rate of {rate:g}.", rate=rate), {"learning_rate": rate}
+    return phrase("Try a learning rate of {rate}.", rate=number_text(rate)), {"learning_rate": rate}

@@ -13,8 +13,8 @@ from app.pages.runs.columns import Column, ColumnInfo, column_info, known_column
 from app.pages.runs.job_fields import Value, job_titles
 from app.pages.runs.rows import RunRow, queue_key
 from app.translation import tr
-from app.widgets.forms.controls import number_text
 from app.widgets.text import run_texts
+from engine.phrases import number_text
 from engine.runs.groups import Aggregate, aggregate
 
 Test = Callable[[RunRow], bool]

@@ -46,7 +46,8 @@ def percent_text(value: float, digits: int = DIGITS) -> str:
 @dataclass(frozen=True)
 class Axis:
     """One axis. `limits` default to the range of the data; on a logarithmic axis they are values,
-    not decades. An `integer` axis, such as one of steps, has ticks only at integers.
+    not decades. An `integer` axis, such as one of steps, has ticks only at integers. An axis has no
+    tick above `most`, such as 1 for a fraction.
     """
 
     title: str = ""
@@ -54,13 +55,16 @@ class Axis:
     log: bool = False
     integer: bool = False
     hidden: bool = False
+    most: float = math.inf
     text: Callable[[float, int], str] = field(default=tick_text, compare=False)
 
     def ticks(self, low: float, high: float, count: int = TICKS) -> list[float]:
         """Positions of ticks between two positions; positions of a logarithmic axis are decades."""
         if self.hidden:
             return []
-        return log_ticks(low, high, count) if self.log else ticks(low, high, count, self.integer)
+        if self.log:
+            return log_ticks(low, high, count)
+        return ticks(low, min(high, self.most), count, self.integer)
 
     def labels(self, ticks: Sequence[float]) -> list[str]:
         """The texts of ticks, with as many digits as make them differ."""

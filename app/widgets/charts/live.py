@@ -215,8 +215,8 @@ class LiveChart(QWidget):
                 line = replace(line, y=series.smooth(self._smoothing))
             lines.append(line)
         x = Axis(self.tr("Step"), self._steps_shown(), integer=True)
-        text = percent_text if self._is_percent else tick_text
-        y = Axis(self._unit, self._values_shown(x), log=self._log, text=text)
+        text, most = (percent_text, 1.0) if self._is_percent else (tick_text, math.inf)
+        y = Axis(self._unit, self._values_shown(x), log=self._log, most=most, text=text)
         return Chart(x, y, tuple(lines), self.markers, value_text=self._value_text)
 
     def _steps_shown(self) -> tuple[float, float] | None:

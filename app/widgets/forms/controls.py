@@ -42,6 +42,7 @@ from app import resources, theme
 from app.theme import Role, px
 from app.widgets.text.labels import one_line
 from engine.config.typed_numbers import parse_number, parse_probability
+from engine.phrases import number_text
 
 
 class WheelMixin:
@@ -294,16 +295,6 @@ def _next_mark(value: float, direction: int, integer: bool) -> float:
         return float(f"{min(m for m in marks if m > value * (1 + 1e-9)):.6g}")
     lower = max(m for m in marks if m < value * (1 - 1e-9))
     return 0.0 if integer and lower < 1 else float(f"{lower:.6g}")
-
-
-def number_text(value: float) -> str:
-    """A number as people write it: 5e-5, 0.1, 512."""
-    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
-        return str(int(value))
-    if abs(value) < 1e-3:
-        mantissa, exponent = f"{value:.6e}".split("e")
-        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
-    return f"{value:.10g}"
 
 
 TRACK = QSize(36, 20)

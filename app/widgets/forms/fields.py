@@ -14,9 +14,10 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 from app.theme import SPACE, px
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
-from app.widgets.forms.controls import ComboBox, NumberField, Stepping, Switch, number_text
+from app.widgets.forms.controls import ComboBox, NumberField, Stepping, Switch
 from app.widgets.text.spec_texts import value_text
 from engine.config.fields import get_extra, get_ticks, is_fraction, is_offered
+from engine.phrases import number_text
 
 
 class Field(QWidget):

@@ -12,12 +12,12 @@ from app import resources
 from app.theme import SPACE, Role, px
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.forms.controls import number_text
 from app.widgets.forms.fields import ChoiceField, Field, NumberChoice, OptionalField, SwitchField
 from app.widgets.text.labels import tooltip
 from app.widgets.text.spec_texts import value_text
 from engine.config.fields import get_ticks
 from engine.config.search import Range
+from engine.phrases import number_text
 
 MAX_CHARACTERS = 1_000
 LINE_WIDTH = 320  # px

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from app.translation import tr
-from app.widgets.forms.controls import number_text
 from app.widgets.text import numbers
 from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.numbers import is_scale, parse_number
+from engine.phrases import number_text
 
 
 def split_title(name: SplitName) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pydantic.fields import FieldInfo
 
 from app.translation import in_language, tr, translated
-from app.widgets.forms.controls import number_text
 from engine.config.problems import Problem
 from engine.config.tasks import get_metric
+from engine.phrases import number_text
 
 
 def title_of(name: str, info: FieldInfo) -> str:

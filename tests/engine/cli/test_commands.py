@@ -119,7 +119,7 @@ def test_training_gives_advice_if_nothing_was_learned(capsys, tmp_path):
     assert (
         "No better than the majority baseline" in stderr or "Hardly anything is learned" in stderr
     )
-    assert "Try a learning rate of 0.0005. (--learning-rate 0.0005)" in stderr
+    assert "Try a learning rate of 5e-4. (--learning-rate 0.0005)" in stderr
 
 
 def test_a_job_has_the_recommended_settings_by_default(output, capsys, tmp_path):

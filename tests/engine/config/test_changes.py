@@ -76,3 +76,8 @@ def test_non_default_settings_are_listed_by_title():
     assert [change.path for change in non_defaults(fresh)] == ["base_model.model.layers"]
     balanced = non_defaults(job_with("task.balanced", True))[0]
     assert (as_text(balanced.old), as_text(balanced.new)) == ("off", "on")
+
+
+def test_numbers_are_written_as_people_write_them():
+    texts = [as_text(value) for value in (1e-4, 3e-5, 0.001, 0.5, 2.0, 512)]
+    assert texts == ["1e-4", "3e-5", "0.001", "0.5", "2", "512"]

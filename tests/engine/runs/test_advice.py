@@ -215,7 +215,7 @@ def test_a_cause_is_given_as_a_guess_with_its_evidence():
     diverged = measurements(job(learning_rate=6e-4), TURNING)
     (advice,) = advise(diverged)
     assert advice.problem == (
-        "The training loss rises again, from 0.25 to 0.605: the learning rate 0.0006 may be too "
+        "The training loss rises again, from 0.25 to 0.605: the learning rate 6e-4 may be too "
         "high."
     )
     for case, *_ in (*CASES.values(), (diverged,)):

@@ -13,9 +13,9 @@ from app.theme import SPACE, Role, px
 from app.widgets.charts.chart import Axis, Bars, Chart, Marker
 from app.widgets.charts.figure_menu import offer_chart
 from app.widgets.charts.view import ChartView
-from app.widgets.forms.controls import number_text
 from app.widgets.text import numbers
 from engine.data.columns.numbers import parse_number
+from engine.phrases import number_text
 
 LENGTH_BARS, LABEL_BARS = 48, 24
 AXIS_QUANTILE = 0.995  # length at which the axis ends; the last bar has the longer rows

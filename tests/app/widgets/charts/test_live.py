@@ -283,3 +283,11 @@ def test_a_small_chart_shows_two_labels_or_more_of_each_axis(curve, monkeypatch)
                 drawn[side] = []
             curve.plot.grab()
             assert len(drawn["left"]) > 1 < len(drawn["bottom"]), (values, size, drawn)
+
+
+def test_a_chart_of_percentages_has_no_tick_above_100(curve):
+    curve.set_percent(True)
+    curve.set_series("accuracy", [1, 2, 3], [1.0, 1.0, 1.0])
+    chart = curve.chart()
+    ticks = chart.y.ticks(*chart.y.limits)
+    assert len(ticks) > 1 and max(ticks) == 1.0, ticks
