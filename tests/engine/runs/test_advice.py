@@ -215,8 +215,7 @@ def test_a_cause_is_given_as_a_guess_with_its_evidence():
     diverged = measurements(job(learning_rate=6e-4), TURNING)
     (advice,) = advise(diverged)
     assert advice.problem == (
-        "The training loss rises again, from 0.25 to 0.605: the learning rate 6e-4 may be too "
-        "high."
+        "The training loss rises again, from 0.25 to 0.605: the learning rate 6e-4 may be too high."
     )
     for case, *_ in (*CASES.values(), (diverged,)):
         for item in advise(case):
