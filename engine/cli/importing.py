@@ -10,6 +10,7 @@ import typer
 from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
 from engine.cli.hub import print_plan
 from engine.cli.options import AsJson, choice_option, with_options
+from engine.cli.packets import import_packet
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import (
     CLEANING,
@@ -31,6 +32,7 @@ from engine.cli.stored import find_version, version_facts
 from engine.config.tasks import TASKS
 from engine.data.columns.fit import likely_task, unlabelled_notes
 from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.packets import is_packet
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.sources import format_titles
 from engine.errors import StudioError
@@ -63,6 +65,9 @@ def import_data(
     split_column: SplitColumn = None,
     split_by: SplitMeaning = None,
     seed: Seed = None,
+    coder: Annotated[
+        str | None, typer.Option(help="Of a packet that was handed out: who codes its rows.")
+    ] = None,
     as_json: AsJson = False,
     **extra: Any,
 ) -> None:
@@ -74,6 +79,9 @@ def import_data(
     if data.as_posix() == PREFIX:
         for dataset, folder in datasets_elsewhere(hub_cache()).items():
             echo(f"{dataset}: {folder}")
+        return
+    if is_packet(data):
+        import_packet(data, coder, as_json)
         return
     fetched = _fetch(data)
     if fetched is not None:

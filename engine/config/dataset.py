@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from engine.config import Spec
 from engine.config.codebook import Codebook
 from engine.config.fields import setting
+from engine.config.packet import Packet
 from engine.config.phrases import PhraseField
 from engine.config.problems import broken_rule
 from engine.phrases import phrase
@@ -332,6 +333,9 @@ class DatasetSpec(Target):
     )
     codebooks: dict[str, Codebook] = Field(
         default_factory=dict, description="Codebooks of coded columns, by column."
+    )
+    packet: Packet | None = Field(
+        None, description="The packet with its rows, and the coder; None: not of a packet."
     )
     notes: tuple[PhraseField, ...] = Field(
         (), description="Notes on the reading, in whole sentences."

@@ -142,8 +142,9 @@ def suggest_labels(
         names, from_codebook = [code.label for code in codes], True
         p = compare_with_codes(loaded, read_vectors(), codes)
     chosen = _order_rows(question, p, names, read_vectors)
+    chosen = chosen if question.rows else chosen[:MAX_SUGGESTIONS]
     return LabelsSuggested(
-        suggestions=_suggestions(chosen[:MAX_SUGGESTIONS], indices, p.argmax(axis=1), names, p),
+        suggestions=_suggestions(chosen, indices, p.argmax(axis=1), names, p),
         rows=len(unlabelled),
         from_codebook=from_codebook,
     )

@@ -41,6 +41,7 @@ class RowCoding(Spec):
     unsure: bool = False
     flagged: bool = False
     note: str = ""
+    suggestion: str = Field("", description="The label of a packet that the coder saw.")
 
     @property
     def is_marked(self) -> bool:
@@ -51,9 +52,7 @@ class RowCoding(Spec):
 Coding = Mapping[int, Mapping[str, RowCoding]]
 """By row index and column."""
 
-_FIELDS: dict[str, pa.DataType] = {
-    "row": pa.int64(),
-    "column": pa.string(),
+FIELDS: dict[str, pa.DataType] = {
     "coder": pa.string(),
     "at": pa.timestamp("us", "UTC"),
     "drawn": pa.string(),
@@ -63,7 +62,11 @@ _FIELDS: dict[str, pa.DataType] = {
     "unsure": pa.bool_(),
     "flagged": pa.bool_(),
     "note": pa.string(),
+    "suggestion": pa.string(),
 }
+
+
+_SCHEMA = pa.schema({"row": pa.int64(), "column": pa.string(), **FIELDS})
 
 
 def coding_table(coding: Coding) -> pa.Table:
@@ -73,7 +76,7 @@ def coding_table(coding: Coding) -> pa.Table:
         for row, columns in sorted(coding.items())
         for column, entry in columns.items()
     ]
-    return pa.Table.from_pylist(lines, pa.schema(_FIELDS))
+    return pa.Table.from_pylist(lines, _SCHEMA)
 
 
 def write_coding(version: Path, coding: Coding) -> None:

@@ -50,6 +50,10 @@ class Edits:
     """New codebooks, by column."""
     coded_column: str | None = None
     """A new, empty column that becomes the label column."""
+    coders: tuple[str, ...] = ()
+    """New columns of coders."""
+    changes: tuple[Phrase, ...] = ()
+    """Changes in words that the cells do not show."""
 
 
 def derive(
@@ -74,11 +78,14 @@ def derive(
         Cancelled: soon after `cancelled()` is true.
     """
     old, edits = open_dataset(folder), edits or Edits()
-    columns, mapping, changes = old.spec.columns, old.spec.mapping, tuple[Phrase, ...]()
+    columns, mapping, changes = old.spec.columns, old.spec.mapping, edits.changes
     if edits.coded_column is not None:
         columns = (*columns, edits.coded_column)
         mapping = Mapping(text=mapping.text, pair=mapping.pair, label=edits.coded_column)
         changes = (phrase("Column “{column}” added for coding.", column=edits.coded_column[:60]),)
+    if edits.coders:
+        columns = (*columns, *edits.coders)
+        mapping = mapping.model_copy(update={"coders": (*mapping.coders, *edits.coders)})
     remarks, kept = Remarks(), [np.zeros(0, dtype=np.int64)]
     tags = Counter[str]()  # in BIO, or classes of words
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)

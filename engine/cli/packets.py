@@ -1,0 +1,178 @@
+"""`bert-studio hand-out`, `hand-in` and `take-in`: rows for several coders, without a server."""
+
+import getpass
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from engine.cli.naming import find_checkpoint
+from engine.cli.options import AsJson, StoredPath, print_loading_notes
+from engine.cli.progress import ProgressLine
+from engine.cli.stored import make_version, print_version, require_dataset, version_facts
+from engine.data.datasets.deriving import derive
+from engine.data.datasets.packets import (
+    SUFFIX,
+    choose_coder,
+    coder_names,
+    existing_labels,
+    find_opened,
+    hand_in,
+    hand_out,
+    open_packet,
+    read_packet,
+    share_out,
+    write_packet,
+)
+from engine.data.datasets.store import Dataset, open_dataset
+from engine.data.datasets.taking_in import take_in
+from engine.errors import StudioError
+from engine.files.home import Home, free_folder
+from engine.messages.labelling import SuggestLabels
+from engine.system.terminal import echo, echo_json
+
+PacketPath = Annotated[Path, typer.Option("--to", help="The packet, with the suffix .packet.")]
+
+
+def hand_out_command(
+    data: StoredPath,
+    to: PacketPath,
+    coders: Annotated[str, typer.Option(metavar="<A,B,…>", help="Names of the coders.")],
+    rows: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rows for each coder. Default: all, in equal parts."),
+    ] = None,
+    overlap: Annotated[
+        int, typer.Option(min=0, help="How many of these rows every coder codes.")
+    ] = 0,
+    source: Annotated[
+        Literal["unlabelled", "all"],
+        typer.Option("--from", help="Draw the rows from those without a label, or from all."),
+    ] = "unlabelled",
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Hide the labels that rows have already.")
+    ] = False,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="Show the coders what this model suggests, by name or folder.",
+            callback=find_checkpoint,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the draw.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Write a packet for coders: rows drawn at random, the codebook, and who codes which row.
+
+    Each coder opens the same file in the window or with `import`, and hands the codes in.
+    """
+    _check_suffix(to)
+    if blind and model is not None:
+        raise StudioError("A model's suggestions are not blind.", "Leave out --blind or --model.")
+    dataset, names = require_dataset(data), coder_names(coders.split(","))
+    pool = dataset.select(source)
+    who = share_out(pool, names, rows, overlap, seed)
+    suggestions = dict[int, str]() if blind else existing_labels(dataset)
+    if model is not None:
+        suggestions = _suggest(dataset, model, tuple(who))
+    chance = len(who) / len(pool)
+    content = hand_out(dataset, who, names, "random", chance, suggestions)
+    write_packet(to, content)
+    counts = {name: len(content.rows_of(name)) for name in names}
+    if as_json:
+        echo_json({"file": str(to), "rows": len(who), "coders": counts, "overlap": overlap})
+        return
+    echo(*(f"{name}: {count:,} rows" for name, count in counts.items()))
+    echo(f"{len(who):,} rows written to {to}")
+
+
+def _check_suffix(path: Path) -> None:
+    if path.suffix.lower() != SUFFIX:
+        raise StudioError(
+            "{name} does not have the suffix of packets.",
+            "Name it {stem}{suffix}.",
+            name=path.name,
+            stem=path.stem,
+            suffix=SUFFIX,
+        )
+
+
+def _suggest(dataset: Dataset, model: Path, rows: tuple[int, ...]) -> dict[int, str]:
+    """Labels that a model suggests, by row."""
+    from engine.models import checkpoint
+    from engine.tasks.suggesting import suggest_labels
+
+    loaded = checkpoint.load(model)
+    print_loading_notes(loaded.report)
+    question = SuggestLabels(data=dataset.folder, checkpoint=model, order="file", rows=rows)
+    with ProgressLine(sys.stderr) as line:
+
+        def report(stage: str, done: int, total: int) -> None:
+            line.draw(f"{stage}: {done:,} of {total:,}")
+
+        answer = suggest_labels(dataset, loaded, question, report)
+    return {item.row: item.label for item in answer.suggestions}
+
+
+def import_packet(file: Path, coder: str | None, as_json: bool) -> None:
+    """Open a packet as a data set of a coder, once."""
+    content = read_packet(file)
+    names, user = content.packet.coders, getpass.getuser()
+    name = choose_coder(content, coder or (user if user in names else None))
+    home = Home()
+    home.make()
+    folder = find_opened(home.datasets, content.packet, name)
+    if folder is None:
+        folder = free_folder(home.datasets, f"{content.packet.name} – {name}") / "1"
+        open_packet(file, content, name, folder)
+    version = open_dataset(folder)
+    if as_json:
+        echo_json(version_facts(version) | {"name": version.spec.name})
+        return
+    echo(f"version {version.spec.version} of “{version.spec.name}”: {len(version):,} rows to code")
+    echo(f"folder: {folder}")
+
+
+def hand_in_command(data: StoredPath, to: PacketPath, as_json: AsJson = False) -> None:
+    """Write the codes of a packet's rows to a file, to send back to who handed it out.
+
+    Edits that the window has not saved as a version are not handed in.
+    """
+    _check_suffix(to)
+    dataset = require_dataset(data)
+    content = hand_in(dataset)
+    write_packet(to, content)
+    coded = sum(bool(row.code) for row in content.rows)
+    if as_json:
+        echo_json({"file": str(to), "coded": coded, "rows": len(dataset)})
+        return
+    echo(f"{coded:,} of {len(dataset):,} rows coded, written to {to}")
+
+
+def take_in_command(
+    data: StoredPath,
+    files: Annotated[list[Path], typer.Argument(help="Packets that coders handed in.")],
+    as_json: AsJson = False,
+) -> None:
+    """Add the codes of packets to a data set as a new version: a column for each coder.
+
+    The label is what they agree on. Prints conflicts; a packet taken in again changes nothing. Row
+    numbers start at 0.
+    """
+    old = require_dataset(data)
+    found = take_in(old, [read_packet(file) for file in files])
+    conflicts = [{"row": None if c.row < 0 else c.row, "text": c.text} for c in found.conflicts]
+    if not as_json:
+        echo(*found.sentences())
+        for row, text in found.conflicts:
+            echo(f"conflict{'' if row < 0 else f' in row {row}'}: {text}")
+    if found.is_empty:
+        if as_json:
+            echo_json(version_facts(old) | {"conflicts": conflicts, "is_new": False})
+        else:
+            echo("Nothing is new: the data set stays as it is.")
+        return
+    version = make_version(old, partial(derive, old.folder, edits=found.edits))
+    print_version(version, as_json, {"conflicts": conflicts, "is_new": True})

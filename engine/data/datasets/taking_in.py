@@ -1,0 +1,311 @@
+"""Take in the codes of coders from packets that were handed in: each in a column of their own."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from engine.config.codebook import Code
+from engine.config.dataset import free_column
+from engine.data.columns.coders import agreed_cells
+from engine.data.columns.label_sets import parse_label_sets
+from engine.data.datasets.coding import RowCoding, read_coding
+from engine.data.datasets.deriving import Edits
+from engine.data.datasets.packets import PacketFile, PacketRow, coded_column, fingerprints
+from engine.data.datasets.store import Dataset
+from engine.errors import StudioError
+from engine.phrases import Phrase, join, phrase
+
+MIN_SHARED = 0.5  # of the rows of a packet of a version that is not there any more
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+class Conflict(NamedTuple):
+    """Something to check; `row` is an index in the version, -1 for none."""
+
+    row: int
+    text: Phrase
+
+
+@dataclass
+class TakenIn:
+    """The edits of taking in packets, and everything to check."""
+
+    edits: Edits
+    new: Counter[str] = field(default_factory=Counter)  # codes by coder
+    changed: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    conflicts: list[Conflict] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the version has everything already."""
+        edits = self.edits
+        return not (edits.cells or edits.coding or edits.codebooks or edits.coders)
+
+    def sentences(self) -> list[Phrase]:
+        """What each coder brings."""
+        return [
+            phrase(
+                "{coder}: {n:,} new code(s), {changed:,} changed, {known:,} already taken in.",
+                coder=coder,
+                n=self.new[coder],
+                changed=self.changed[coder],
+                known=self.known[coder],
+            )
+            for coder in dict.fromkeys((*self.new, *self.changed, *self.known))
+        ]
+
+
+def take_in(dataset: Dataset, packets: Sequence[PacketFile]) -> TakenIn:
+    """Find the edits that add the codes of packets, one after another.
+
+    Each coder has a column. Of two codes of a coder for a row, the later one is used. The label of
+    a row is the code on which its coders agree, unless it was given or decided in this data set.
+
+    Raises StudioError if a packet has no codes, or codes other rows or another column.
+    """
+    merge = _Merge(dataset)
+    for packet in packets:
+        merge.add(packet)
+    return merge.finish()
+
+
+class _Merge:
+    """Codes by column and row, those stored and those of the packets."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset, self._spec = dataset, dataset.spec
+        self._column, self._book = coded_column(dataset.spec)
+        self._codes = {name: self._cells(name) for name in self._spec.mapping.coders}
+        self._coding = read_coding(dataset.folder)
+        self._labels = self._cells(self._column)
+        self._old = {name: dict[int, str]() for name in self._codes}  # replaced cells
+        self._new_coding: dict[int, dict[str, RowCoding]] = defaultdict(dict)
+        self._columns: list[str] = []  # new ones
+        self._result = TakenIn(Edits())
+        self._places: dict[tuple[int, tuple[str, ...]], list[int]] = defaultdict(list)
+        self._by_line: dict[int, list[int]] = defaultdict(list)
+        lines: list[int] = dataset.column("_line").to_numpy().tolist()
+        texts = zip(*map(self._cells, self._spec.mapping.texts), strict=True)
+        for row, key in enumerate(zip(lines, texts, strict=True)):
+            self._places[key].append(row)
+            self._by_line[key[0]].append(row)
+
+    def _cells(self, name: str) -> list[str]:
+        return [(cell or "").strip() for cell in self._dataset.column(name).to_pylist()]
+
+    def add(self, content: PacketFile) -> None:
+        """Merge one packet."""
+        packet, coder = content.packet, content.packet.coder
+        if not coder:
+            raise StudioError(
+                "The packet has no codes yet.", "Choose the file that a coder handed in."
+            )
+        if packet.column != self._column:
+            raise StudioError(
+                "The packet codes “{other}”, but the label of this version is “{column}”.",
+                "Open the version in which “{other}” is coded.",
+                other=packet.column[:60],
+                column=self._column[:60],
+            )
+        rows = self._match(content)
+        column = self._column_of(coder)
+        for row, line in zip(rows, content.rows, strict=True):
+            if row is None:
+                text = phrase(
+                    "Not in this version: “{text}”, which {coder} coded as “{code}”.",
+                    text=" ".join(line.texts)[:80],
+                    coder=coder,
+                    code=line.code[:60],
+                )
+                self._note(-1, text)
+            else:
+                self._set(row, column, coder, line)
+        self._add_codes(content)
+
+    def _match(self, content: PacketFile) -> list[int | None]:
+        """The row of this version for each row of a packet.
+
+        Raises StudioError if the packet is of another data set.
+        """
+        packet, left = content.packet, {key: [*rows] for key, rows in self._places.items()}
+
+        def exact(line: PacketRow) -> int | None:
+            places = left.get((line.line, tuple(text.strip() for text in line.texts)))
+            return places.pop(0) if places else None
+
+        rows = [exact(line) for line in content.rows]
+        found = sum(row is not None for row in rows)
+        versions = self._dataset.folder.absolute().parent
+        if packet.fingerprint not in fingerprints(versions) and found < MIN_SHARED * len(rows):
+            raise StudioError(
+                "The packet of {coder} is of another data set: “{name}”.",
+                "Take it in there.",
+                coder=packet.coder,
+                name=packet.name[:60],
+            )
+        used = {*rows}
+        for n, line in enumerate(content.rows):
+            others = [row for row in self._by_line.get(line.line, ()) if row not in used]
+            if rows[n] is None and len(self._by_line.get(line.line, ())) == len(others) == 1:
+                rows[n] = others[0]
+                text = phrase("The text was edited after {coder} had read it.", coder=packet.coder)
+                self._note(others[0], text)
+        return rows
+
+    def _column_of(self, coder: str) -> str:
+        """The column of a coder; a new one if there is none."""
+        other = f"{self._column}: {coder}"  # if another column has the name of the coder
+        for name in (coder, other):
+            if name in self._codes:
+                return name
+        taken = (*self._spec.columns, *self._columns)
+        name = coder if coder not in taken else free_column(other, taken)
+        self._columns.append(name)
+        self._codes[name] = [""] * len(self._dataset)
+        self._old[name] = {}
+        return name
+
+    def _set(self, row: int, column: str, coder: str, line: PacketRow) -> None:
+        """Use a code, unless there is a later one of the same coder."""
+        old, entry = self._codes[column][row], self._entry(row, column)
+        new, result = line.coding.model_copy(update={"coder": coder}), self._result
+        if (line.code, new) == (old, entry):
+            result.known[coder] += 1
+            return
+        is_later = entry is None or (new.at or LONG_AGO) > (entry.at or LONG_AGO)
+        if old and line.code != old:
+            used, other = (line.code, old) if is_later else (old, line.code)
+            text = phrase(
+                "{coder} coded this row as “{other}” and later as “{used}”, which is used.",
+                coder=coder,
+                other=other[:60],
+                used=used[:60],
+            )
+            self._note(row, text)
+        if not is_later:
+            result.known[coder] += 1
+            return
+        counts = result.changed if entry is not None or old else result.new
+        counts[coder] += 1
+        self._old[column].setdefault(row, old)
+        self._codes[column][row] = line.code
+        self._new_coding[row][column] = new
+
+    def _entry(self, row: int, column: str) -> RowCoding | None:
+        return self._new_coding[row].get(column) or self._coding.get(row, {}).get(column)
+
+    def _note(self, row: int, text: Phrase) -> None:
+        self._result.conflicts.append(Conflict(row, text))
+
+    def _add_codes(self, content: PacketFile) -> None:
+        """Add the labels that the codebook does not have, and note other definitions."""
+        cells = Counter(line.code for line in content.rows if line.code)
+        if self._book.kind == "number":
+            return
+        used = Counter[str]()
+        is_set = self._book.kind == "labels"
+        for cell, rows in cells.items():
+            used.update(dict.fromkeys(parse_label_sets([cell])[0] if is_set else [cell], rows))
+        theirs = {code.label: code for code in content.codebook.codes}
+        ours = {code.label: code for code in self._book.codes}
+        coder = content.packet.coder
+        for label, rows in used.items():
+            code = theirs.get(label, Code(label=label))
+            if label not in ours:
+                text = phrase(
+                    "“{label}” is not in the codebook any more, or new in that of {coder}: it is "
+                    "added, with {n:,} code(s).",
+                    label=label[:60],
+                    coder=coder,
+                    n=rows,
+                )
+                self._note(-1, text)
+                self._add_code(code)
+            elif code.definition != ours[label].definition:
+                text = phrase(
+                    "The definition of “{label}” is not the one that {coder} coded by.",
+                    label=label[:60],
+                    coder=coder,
+                )
+                self._note(-1, text)
+
+    def _add_code(self, code: Code) -> None:
+        """Add a label without the key or colour of another one."""
+        codes = self._book.codes
+        if code.key in {other.key for other in codes}:
+            code = code.model_copy(update={"key": ""})
+        self._book = self._book.model_copy(update={"codes": (*codes, code)})
+
+    # ── result ───────────────────────────────────────────────────────────────────────────────
+
+    def finish(self) -> TakenIn:
+        """The edits of all packets."""
+        result, cells = self._result, defaultdict[int, dict[str, str]](dict)
+        for column, old in self._old.items():
+            for row, cell in old.items():
+                if self._codes[column][row] != cell:
+                    cells[row][column] = self._codes[column][row]
+        for row, (label, entry) in self._decided().items():
+            if label != self._labels[row]:
+                cells[row][self._column] = label
+            self._new_coding[row][self._column] = entry
+        coding = {row: columns for row, columns in self._new_coding.items() if columns}
+        _, book = coded_column(self._spec)
+        codebooks = {} if self._book == book else {self._column: self._book}
+        changes = result.sentences()
+        if checks := len(result.conflicts):
+            changes.append(phrase("{n:,} conflict(s).", n=checks))
+        result.edits = Edits(
+            cells=dict(cells),
+            coding=coding,
+            codebooks=codebooks,
+            coders=(*self._columns,),
+            changes=(phrase("Codes taken in: {list}", list=join(" ", changes)),),
+        )
+        return result
+
+    def _decided(self) -> "dict[int, tuple[str, RowCoding]]":
+        """The label of each row with new codes, if its coders decide it, and its coding."""
+        rows = sorted(row for row, columns in self._new_coding.items() if columns)
+        now = [[codes[row] for row in rows] for codes in self._codes.values()]
+        before = [
+            [self._old[name].get(row, codes[row]) for row in rows]
+            for name, codes in self._codes.items()
+        ]
+        decided = dict[int, tuple[str, RowCoding]]()
+        if not rows:
+            return decided
+        for row, new, old in zip(rows, agreed_cells(now), agreed_cells(before), strict=True):
+            label, stored = self._labels[row], self._coding.get(row, {})
+            own = stored.get(self._column)
+            derived = _join(stored[name] for name in self._codes if name in stored)
+            if label in ("", old) and own in (None, derived):
+                entries = (self._entry(row, name) for name in self._codes)
+                joined = _join(entry for entry in entries if entry is not None)
+                assert joined is not None  # the row has new coding
+                decided[row] = (new, joined)
+            elif not label and own is not None:  # marked, but not decided
+                decided[row] = (new, own)
+            elif new and new != label:
+                text = phrase(
+                    "The label “{label}” of this row stays; it was coded as “{code}”.",
+                    label=label[:60],
+                    code=new[:60],
+                )
+                self._note(row, text)
+        return decided
+
+
+def _join(entries: Iterator[RowCoding]) -> RowCoding | None:
+    """The coding of a label on which coders agree; None without coders."""
+    given = [*entries]
+    if not given:
+        return None
+    names = ", ".join(dict.fromkeys(entry.coder for entry in given))
+    times = [entry.at for entry in given if entry.at is not None]
+    return RowCoding(
+        coder=names, at=max(times, default=None), drawn=given[0].drawn, chance=given[0].chance
+    )
