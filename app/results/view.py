@@ -435,6 +435,8 @@ def settings_text(settings: PredictionSettings) -> str:
     if settings.unsure_below:
         threshold = numbers.percent(settings.unsure_below)
         parts.append(tr("“unsure” below a probability of {0}").format(threshold))
+    if settings.sets is not None:
+        parts.append(tr("prediction sets for {0}").format(settings.sets.share))
     if settings.no_answer_threshold is not None:
         threshold = numbers.decimal(settings.no_answer_threshold, 2)
         parts.append(tr("a no-answer threshold of {0}").format(threshold))

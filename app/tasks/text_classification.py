@@ -11,8 +11,10 @@ from app.widgets.results.confusion import ConfusionPicture
 from app.widgets.results.coverage import CoveragePicture
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.label_table import LabelTablePicture
+from app.widgets.results.prediction_sets import PredictionSetsPicture
 from app.widgets.results.reliability import ReliabilityPicture
 from app.widgets.results.threshold import ThresholdPicture
+from app.widgets.text.labels import Text
 from engine.messages.explore.prediction import Predicted
 
 MAX_BARS = 100  # classes shown
@@ -24,14 +26,27 @@ class ClassesView(PredictionView):
     def __init__(self) -> None:
         super().__init__()
         self.bars = ProbabilityBars(self.tr("Classes"))
-        self.lay_out(self.bars)
+        self.labels_in_set = Text("", "strong", selectable=True)
+        self.lay_out(self.labels_in_set, self.bars)
 
     def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
         ranked = prediction.predictions[0].ranked
         bars = [Bar(prediction.label, prediction.probability) for prediction in ranked[:MAX_BARS]]
-        self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
+        has_set, chosen = prediction.coverage is not None, prediction.prediction_set
+        marked_labels = chosen if has_set else (ranked[0].label,)
+        self.bars.show_bars([replace(bar, emphasised=bar.label in marked_labels) for bar in bars])
+        self.labels_in_set.setText(self._set_text(prediction))
+        self.labels_in_set.setVisible(has_set)
         self.verdict.setText(f"{ranked[0].label} · {percentage(ranked[0].probability)}")
         self.note.setText(self._note(len(ranked)))
+
+    def _set_text(self, prediction: Predicted) -> str:
+        if prediction.coverage is None:
+            return ""
+        names = ", ".join(prediction.prediction_set) or self.tr(
+            "none, as no label is likely enough"
+        )
+        return self.tr("Prediction set ({0}): {1}").format(percentage(prediction.coverage), names)
 
     def _note(self, count: int) -> str:
         text = self.tr("Prediction for the text above; masked tokens stay masked.")
@@ -49,6 +64,7 @@ class TextClassificationPart(TaskPart):
         ThresholdPicture,
         ReliabilityPicture,
         CoveragePicture,
+        PredictionSetsPicture,
         LengthPicture,
     )
     purpose = marked("One label per text: sentiment, topic, intent.")

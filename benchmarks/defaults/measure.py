@@ -149,18 +149,18 @@ def _sample(text: str, suffix: str, count: int) -> str:
         content = json.loads(text)
         paragraphs = [item for article in content["data"] for item in article["paragraphs"]]
         kept = list[Any]()
-        for paragraph in _shuffled(paragraphs):
+        for paragraph in shuffled(paragraphs):
             if sum(len(item["qas"]) for item in kept) < count:
                 kept.append(paragraph)
         content["data"] = [{"title": "", "paragraphs": kept}]
         return json.dumps(content, ensure_ascii=False) + "\n"
     if suffix == "conll":
-        return "".join(f"{block}\n\n" for block in _shuffled(text.strip().split("\n\n"))[:count])
+        return "".join(f"{block}\n\n" for block in shuffled(text.strip().split("\n\n"))[:count])
     header, *lines = text.splitlines()
-    return "".join(f"{line}\n" for line in [header, *_shuffled(lines)[:count]])
+    return "".join(f"{line}\n" for line in [header, *shuffled(lines)[:count]])
 
 
-def _shuffled(rows: Sequence[Any]) -> list[Any]:
+def shuffled(rows: Sequence[Any]) -> list[Any]:
     return random.Random(SHUFFLE).sample(rows, len(rows))
 
 

@@ -1,4 +1,4 @@
-"""Thresholds and temperature of a fine-tuned model."""
+"""Thresholds, temperature and prediction sets of a fine-tuned model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,13 +8,15 @@ import typer
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings, save_settings
 from engine.cli.naming import find_folder
-from engine.cli.options import AsJson, probability_option
+from engine.cli.options import AsJson, ByClass, parse_sets, probability_option
 from engine.cli.results import Part, load_predictions
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks import get_head
 from engine.errors import StudioError
 from engine.files.home import Home
+from engine.phrases import phrase
 from engine.results.fitting import with_best_f1, with_temperature
+from engine.results.prediction_sets import sets_sentence, with_sets
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, predictions_file, results_folder
 from engine.runs.folder import RunFolder
@@ -65,6 +67,14 @@ def calibrate(
             "Mark predictions with a lower probability as unsure, such as 80 %; 0: none."
         ),
     ] = None,
+    coverage: Annotated[
+        float | None,
+        probability_option(
+            "Prediction sets that contain the true label of this fraction of rows, such as 90 %, "
+            "calibrated on the predictions of the validation rows; 0: none."
+        ),
+    ] = None,
+    by_class: ByClass = False,
     reset: Annotated[
         bool, typer.Option("--reset", help="First reset to temperature 1 and thresholds of 0.5.")
     ] = False,
@@ -75,7 +85,7 @@ def calibrate(
     part: Part = "validation",
     as_json: AsJson = False,
 ) -> None:
-    """Set the thresholds and the temperature of a fine-tuned model, or print them.
+    """Set thresholds, temperature and prediction sets of a fine-tuned model, or print them.
 
     They are stored with its weights, and used by every later prediction.
     """
@@ -96,18 +106,30 @@ def calibrate(
         )
     if unsure_below is not None:
         settings = settings.model_copy(update={"unsure_below": unsure_below})
-    if best_f1 or fit_temperature:
+    coverage = parse_sets(coverage, by_class)
+    if best_f1 or fit_temperature or coverage:
         rows = _load_rows(model, folder, predictions, part)
         if best_f1:
             settings = with_best_f1(settings, rows)
         if fit_temperature:
             settings = _fit_temperature(settings, rows)
+        if coverage:
+            settings = with_sets(settings, rows, coverage, by_class)
+    if coverage == 0:
+        settings = settings.model_copy(update={"sets": None})
     if settings != before:
         save_settings(folder, settings)
     if as_json:
         echo_json(settings.model_dump(mode="json"))
         return
     echo(*_describe(settings))
+    if before.sets is not None and settings.sets is None and coverage is None and not reset:
+        echo(
+            phrase(
+                "The prediction sets were of the earlier temperature and are removed. Evaluate "
+                "the model again, and choose --coverage."
+            )
+        )
 
 
 def _weights_folder(model: Path) -> Path:
@@ -169,4 +191,6 @@ def _describe(settings: PredictionSettings) -> list[str]:
         lines.append(f"no-answer threshold {settings.no_answer_threshold:.4g}")
     if settings.unsure_below:
         lines.append(f"unsure below {settings.unsure_below:.4g}")
+    if settings.sets is not None:
+        lines.append(sets_sentence(settings.sets))
     return lines

@@ -1,13 +1,14 @@
 """Evaluate a fine-tuned model on labelled rows, and compare it with baselines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from engine.checkpoints.prediction_settings import prediction_settings
 from engine.cli import options
 from engine.cli.naming import find_checkpoint, find_run
 from engine.cli.results import find_slices, slice_lines
@@ -37,6 +38,7 @@ from engine.results.intervals import Interval
 from engine.results.masked_tokens import baseline_note
 from engine.results.measures import interval, measures
 from engine.results.neglected import neglect, never_predicted, unknown_classes, weights_advice
+from engine.results.prediction_sets import set_figures, set_lines, with_coverage
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.row_lists import plain_table
 from engine.results.seeds import mean_over_seeds, scores_by_seed
@@ -93,6 +95,8 @@ def evaluate(
         bool,
         typer.Option("--slices", help="Find slices in which the model is significantly worse."),
     ] = False,
+    coverage: options.Coverage = None,
+    by_class: options.ByClass = False,
     as_json: options.AsJson = False,
     max_length: Annotated[
         int | None,
@@ -122,8 +126,10 @@ def evaluate(
         )
     if data is None:
         refuse_target(target)
+    coverage = options.parse_sets(coverage, by_class)
     settings = {"batch_size": batch_size, "exact": precision == "exact"}
     settings |= {"max_length": max_length} if max_length is not None else {}
+    checkpoint = None if model is None else model.absolute()
     if file is not None:
         if baseline:
             raise StudioError(
@@ -144,10 +150,13 @@ def evaluate(
             )
         selection = _select_rows(run, data, target, model, part)
         question = selection.question.model_copy(update=settings)
+        checkpoint = question.checkpoint
         scored, evaluations = _score(selection._replace(question=question))
         compared = _fit_baselines(selection, scored.predictions.info) if baseline else []
         folder = None if run is None else RunFolder(run.absolute())
         seeds = {} if folder is None else scores_by_seed(folder, scored.predictions)
+    if coverage is not None and checkpoint is not None:
+        scored = _with_coverage(scored, checkpoint, coverage, by_class)
     options.print_loading_notes(scored.loading)
     for note in scored.notes:
         echo_error(f"note: {note}")
@@ -164,6 +173,14 @@ def evaluate(
 evaluate_command = options.with_options(
     evaluate, [*READING.parameters(), *ROW_COLUMNS.parameters(), *CLEANING.parameters()]
 )
+
+
+def _with_coverage(scored: "Scored", checkpoint: Path, coverage: float, by_class: bool) -> "Scored":
+    """Replace the prediction sets that are stored with the model."""
+    stored = prediction_settings(checkpoint)
+    sets = with_coverage(stored, checkpoint, coverage, by_class, Home()).sets
+    info = scored.predictions.info.model_copy(update={"sets": sets})
+    return scored._replace(predictions=replace(scored.predictions, info=info))
 
 
 def _require_model(model: Path | None) -> Path:
@@ -276,6 +293,8 @@ def _print_report(
 ) -> None:
     intervals = {measure.name: interval(measure) for measure in measures(scored.predictions)}
     comparisons = [compare_with_baseline(scored.predictions, other) for other in compared]
+    sets = scored.predictions.info.sets
+    figures = None if sets is None else set_figures(scored.predictions, sets)
     if as_json:
         report = scored.report.to_json() if scored.report else {}
         report |= {
@@ -288,11 +307,15 @@ def _print_report(
             "test_looks": evaluations,
             "loading": scored.loading.to_json(),
         }
+        if sets is not None and figures is not None:
+            report["prediction_sets"] = figures.to_json() | {"sets": sets.model_dump(mode="json")}
         echo_json(report | ({} if worst is None else {"slices": worst}))
         return
     echo(*(scored.report.lines() if scored.report else ()))
     for name, figure in intervals.items():
         echo(f"{name} {_format_interval(name, figure)}")
+    if sets is not None and figures is not None:
+        echo(*set_lines(sets, figures))
     if note := baseline_note(scored.predictions):
         echo(note)
     if neglected := neglect(scored.predictions):

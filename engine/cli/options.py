@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 from engine.cli.naming import find_checkpoint, find_run, find_runs
 from engine.config.fields import is_fraction
 from engine.config.typed_numbers import parse_probability
+from engine.errors import StudioError
 from engine.messages.reports import LoadReport
 from engine.phrases import phrase
 from engine.system.terminal import echo_error
@@ -72,6 +73,22 @@ PrecisionOption = Annotated[
 ]
 
 
+def parse_sets(coverage: float | None, by_class: bool) -> float | None:
+    """The coverage of prediction sets; None if it was not given.
+
+    Raises StudioError if it is 100 %, or labels are told apart without one.
+    """
+    if coverage == 1:
+        raise StudioError(
+            "Only sets of all labels contain every true label.", "Choose less, such as 90 %."
+        )
+    if by_class and not coverage:
+        raise StudioError(
+            "--by-class is a property of prediction sets.", "Choose --coverage, such as 90 %."
+        )
+    return coverage
+
+
 def probability_option(help_text: str, most: float = 1.0, flag: str = "") -> Any:
     """An option for a probability or a fraction up to `most`: 80 %, 80 and 0.8 are the same."""
     flags = [flag] if flag else []
@@ -91,6 +108,20 @@ def read_probability(text: str, most: float = 1.0) -> float:
         )
         raise typer.BadParameter(problem)
     return value
+
+
+Coverage = Annotated[
+    float | None,
+    probability_option(
+        "Prediction sets that contain the true label of this fraction of rows, such as 90 %, "
+        "calibrated on the stored predictions of the validation rows; 0: none. By default as "
+        "stored with the model."
+    ),
+]
+ByClass = Annotated[
+    bool,
+    typer.Option("--by-class", help="With --coverage: of this fraction of the rows of each label."),
+]
 
 
 class FieldOptions(NamedTuple):

@@ -19,6 +19,7 @@ from engine.cli.rows import (
 from engine.cli.stored import find_version
 from engine.config.dataset import SplitName, StoredData
 from engine.errors import StudioError
+from engine.files.home import Home
 from engine.messages.applying import Apply, FileInput, StoredInput
 from engine.messages.question import Working
 from engine.phrases import phrase
@@ -45,6 +46,8 @@ def predict(
             "with the model."
         ),
     ] = None,
+    coverage: options.Coverage = None,
+    by_class: options.ByClass = False,
     raw: Annotated[
         bool,
         typer.Option(
@@ -84,13 +87,19 @@ def predict(
     """
     from engine.applying.apply import apply
     from engine.applying.chunks import chunk_folder
+    from engine.results.prediction_sets import sets_sentence, with_coverage
     from engine.tasks.predicting import Predictor
 
     given = _given(file, part, unlabelled, target, extra)
+    coverage = options.parse_sets(coverage, by_class)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     options.print_loading_notes(predictor.loading)
+    learner = predictor.learner
+    if coverage is not None:
+        folder = model.absolute()
+        learner.prediction = with_coverage(learner.prediction, folder, coverage, by_class, Home())
     if threshold is None:
-        threshold = predictor.learner.prediction.unsure_below
+        threshold = learner.prediction.unsure_below
     question = Apply(
         checkpoint=model.absolute(),
         given=given,
@@ -111,6 +120,8 @@ def predict(
         raise
     for note in done.notes:
         echo_error(f"note: {note}")
+    if learner.prediction.sets is not None:
+        echo_error(f"note: {sets_sentence(learner.prediction.sets)}")
     unsure = "" if done.unsure is None else f", {done.unsure:,} of them unsure"
     echo(phrase("{n:,} row(s) written to {out}", n=done.rows, out=str(out)) + unsure)
 

@@ -26,6 +26,7 @@ from engine.results.comparing import BaselineComparison, baseline_advice, compar
 from engine.results.intervals import Interval
 from engine.results.measures import interval, main_metric, main_score
 from engine.results.neglected import macro_f1, neglect
+from engine.results.prediction_sets import sets_note, sets_sentence
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.seeds import mean_over_seeds, scores_by_seed
 from engine.results.store import baselines_in, logged_evaluations, predictions_file
@@ -172,6 +173,7 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
             baseline_advice(comparisons),
             classes_note(result),
             ceiling_sentence(result),
+            sets_note(result),
             mean_over_seeds(result, scores_by_seed(run, result)),
             other_metrics(result),
             precision_note(result),
@@ -333,9 +335,11 @@ def _prediction_settings(settings: PredictionSettings, form: Form) -> str:
 
 
 def settings_rows(settings: PredictionSettings) -> list[tuple[str, str]]:
-    """Names and values of thresholds and temperature that differ from the defaults."""
-    values = settings.model_dump(mode="json", exclude_defaults=True)
-    return [(name.replace("_", " "), json.dumps(value)) for name, value in values.items()]
+    """Names and values of what differs from the defaults; prediction sets in words."""
+    values = settings.model_dump(mode="json", exclude_defaults=True, exclude={"sets"})
+    rows = [(name.replace("_", " "), json.dumps(value)) for name, value in values.items()]
+    sets = settings.sets
+    return rows if sets is None else [*rows, ("prediction sets", sets_sentence(sets))]
 
 
 def _usage(task: TaskSpec | None, form: Form, settings: PredictionSettings) -> str:

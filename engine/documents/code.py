@@ -78,7 +78,7 @@ def _divisor(settings: PredictionSettings) -> str:
 
 
 def _print_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
-    """Print `probs`, the probabilities by label, and the predictions by the thresholds."""
+    """Print `probs`, the probabilities by label, and the predictions by the thresholds and sets."""
     lines, certainty = ["print(probs)"], "max(probs.values())"
     if get_head(task.kind).is_multi_label:
         threshold = f"{settings.thresholds!r}.get(name, 0.5)" if settings.thresholds else "0.5"
@@ -88,6 +88,10 @@ def _print_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
         label = f"list(probs)[list(probs.values())[-1] >= {settings.threshold!r}]"
         lines += [f"label = {label}", "print(label)"]
         certainty = "probs[label]"
+    if settings.sets is not None and get_head(task.kind).classifies:
+        least = settings.sets.least
+        lowest = f"{least!r}.get(name, 2)" if settings.sets.by_class else repr(max(least.values()))
+        lines.append(f"print([name for name, p in probs.items() if p >= {lowest}])")
     return [*lines, *_unsure_lines(certainty, settings)]
 
 

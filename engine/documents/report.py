@@ -42,6 +42,7 @@ from engine.results.comparing import baseline_advice
 from engine.results.intervals import Interval
 from engine.results.masked_tokens import baseline_note
 from engine.results.measures import main_metric
+from engine.results.prediction_sets import sets_note
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import figure, holds_numbers
 from engine.results.row_lists import mistakes_first
@@ -218,6 +219,7 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
         classes_note(predictions),
         baseline_note(predictions),
         ceiling_sentence(predictions),
+        sets_note(predictions),
         other_metrics(predictions),
         counted,
         baseline_advice(comparisons) or phrase("No baselines were fitted for these rows."),

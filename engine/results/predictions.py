@@ -22,6 +22,7 @@ from pydantic import Field, ValidationError
 from engine.config import Spec
 from engine.config.dataset import Mapping as ColumnMapping
 from engine.config.dataset import SplitName
+from engine.config.prediction import PredictionSets
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.regular_file import check_regular
@@ -61,6 +62,7 @@ class PredictionInfo(Spec):
         precision: fp32, bf16, fp16 or int8, of the computation; "" for a baseline.
         best_metric: the one that chose the best checkpoint; empty: the default of the task.
         settings: thresholds, temperature, answer lengths, by name.
+        sets: the prediction sets of the model.
     """
 
     task: str
@@ -76,6 +78,7 @@ class PredictionInfo(Spec):
     precision: str = ""
     best_metric: str = ""
     settings: dict[str, float] = Field(default_factory=dict)
+    sets: PredictionSets | None = None
 
 
 @dataclass(frozen=True)

@@ -171,6 +171,9 @@ def score_rows(
         report.metrics() if report else {},
         rows.numbers,
     )
+    if learner.prediction.sets is not None:
+        info = predictions.info.model_copy(update={"sets": learner.prediction.sets})
+        predictions = replace(predictions, info=info)
     return Scored(predictions, report, predictor.computed, predictor.loading, predictor.notes())
 
 

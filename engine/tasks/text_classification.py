@@ -16,10 +16,12 @@ from engine.config.prediction import PredictionSettings
 from engine.config.task import shorten
 from engine.config.tasks.text_classification import ClassTask
 from engine.data.columns.fit import missing_cells_problem
+from engine.data.columns.label_sets import join_labels
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.spellings import match_labels
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
+from engine.evaluation.prediction_sets import members
 from engine.evaluation.text_classification import ClassReport, cross_entropies, report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
@@ -54,6 +56,7 @@ from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.whole_text import WholeTextLearner, label_sort_key, label_weights, quote_labels
 from engine.tokenizers.tokenizer import Tokenizer
 
+SET = "prediction_set"  # column of predictions
 MAX_COLUMNS = 100  # labels with a column of probabilities in predictions
 
 
@@ -125,7 +128,14 @@ class TextClassificationLearner(WholeTextLearner):
         logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, C]
         logits = logits / self.prediction.temperature
         predicted = predict_classes(logits.cpu().numpy(), self.prediction).tolist()
-        return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], inputs, predicted)
+        probabilities = softmax(logits)[0]
+        answer = ranked_labels(self.task.kind, self._labels, probabilities, inputs, predicted)
+        if self.prediction.sets is None:
+            return answer
+        chosen = label_set(probabilities.cpu().numpy(), self._labels, self.prediction)
+        return answer.model_copy(
+            update={"prediction_set": chosen, "coverage": self.prediction.sets.coverage}
+        )
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
@@ -157,10 +167,11 @@ class ClassCollector(LogitsCollector):
         return report(self.logits, self._targets, self._all_labels, predicted)
 
     def predictions(self) -> list[dict[str, Any]]:
-        """The class and its probability; those of all classes if there are few."""
+        """The class and its probability; those of all classes if there are few; the prediction set
+        if the model has such sets."""
         probabilities = torch.from_numpy(self.logits).softmax(1).numpy()
         columns = self._labels if len(self._labels) <= MAX_COLUMNS else ()
-        return [
+        records: list[dict[str, Any]] = [
             {
                 "label": self._labels[predicted],
                 "probability": float(row[predicted]),
@@ -170,6 +181,10 @@ class ClassCollector(LogitsCollector):
                 probabilities, predict_classes(self.logits, self.settings), strict=True
             )
         ]
+        if self.settings.sets is not None:
+            for record, row in zip(records, probabilities, strict=True):
+                record[SET] = join_labels(label_set(row, self._labels, self.settings))
+        return records
 
     def row_predictions(self) -> RowPredictions:
         return class_predictions(self.logits, self._targets, self._all_labels, self.settings)
@@ -187,6 +202,16 @@ def predict_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndar
         return reached.astype(np.int64)
     best: np.ndarray = logits.argmax(1)
     return best
+
+
+def label_set(
+    probabilities: np.ndarray, labels: Sequence[str], settings: PredictionSettings
+) -> tuple[str, ...]:
+    """The prediction set of a row, the most likely label first; probabilities are float32 [C]."""
+    assert settings.sets is not None
+    inside = members(settings.sets, probabilities, labels)
+    order = np.argsort(-probabilities, kind="stable")
+    return tuple(labels[index] for index in order if inside[index])
 
 
 def class_predictions(

@@ -53,6 +53,12 @@ class Predicted(PreciseAnswer):
         None, description="The probability of the prediction, the smallest of several."
     )
     unsure_below: float = Field(0.0, description="The prediction is unsure below this certainty.")
+    coverage: float | None = Field(
+        None, description="The probability of prediction sets to have the true label."
+    )
+    prediction_set: tuple[str, ...] = Field(
+        (), description="The labels of the prediction set, the most likely first; may be empty."
+    )
 
 
 class Predict(PreciseQuestion):

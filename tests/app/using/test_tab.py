@@ -49,6 +49,13 @@ def predict_while_typing(qtbot, tab):
     trying.show_state()
     unsure = "Unsure: a probability of 62.0 % is below the threshold of 80.0 %."
     assert trying.status.text() == unsure and trying.prediction.isVisible()
+    assert not trying.prediction.labels_in_set.isVisible()
+    for chosen, text in ((("good", "bad"), "good, bad"), ((), "none, as no label is likely")):
+        with_set = {"coverage": 0.9, "prediction_set": chosen}
+        trying._state.predicted = sure.model_copy(update=with_set)
+        trying.show_state()
+        shown = trying.prediction.labels_in_set.text()
+        assert shown.startswith(f"Prediction set (90.0 %): {text}")
     trying._state.predicted = sure
     trying.show_state()
     assert not trying.status.isVisible()

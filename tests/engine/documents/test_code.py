@@ -17,7 +17,7 @@ import pytest
 from engine.applying.apply import certainty
 from engine.checkpoints.info import fine_tuned_task
 from engine.checkpoints.prediction_settings import save_settings
-from engine.config.prediction import PredictionSettings
+from engine.config.prediction import PredictionSets, PredictionSettings
 from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.datasets.rows import Rows
 from engine.documents.code import Example, onnx_code, transformers_code
@@ -45,8 +45,12 @@ OVERLONG = Example(
     tuple(f"{text} " * TIMES for text in EXAMPLE.choices),
 )
 
+SETS = PredictionSets(coverage=0.9, by_class=True, rows=20, least={"bad": 0.1, "good": 0.2})
+
 SETTINGS = {  # temperatures at which probabilities of two classes are near 0.5
-    "text_classification": PredictionSettings(temperature=20, threshold=0.01, unsure_below=0.9),
+    "text_classification": PredictionSettings(
+        temperature=20, threshold=0.01, unsure_below=0.9, sets=SETS
+    ),
     "multi_label": PredictionSettings(
         temperature=20, thresholds={"acting": 0.99}, unsure_below=0.9
     ),
@@ -200,7 +204,10 @@ def test_the_code_uses_thresholds_and_temperature(models, outputs, kind, library
             exec(last, known)
         assert stated.getvalue().strip() == word
     if kind == "text_classification":
-        assert chosen == [prediction["label"]]
+        assert chosen[0] == prediction["label"]
+        assert sorted(ast.literal_eval(chosen[1])) == sorted(
+            prediction["prediction_set"].split("|")
+        )
     elif kind == "multi_label":
         assert "|".join(ast.literal_eval(chosen[0])) == prediction["labels"]
 

@@ -22,17 +22,21 @@ from engine.config.prediction import PredictionSettings
 from engine.config.tasks import TASKS
 from engine.data.datasets.rows import Rows
 from engine.documents.card import model_card
-from engine.errors import BadCheckpoint
+from engine.errors import BadCheckpoint, StudioError
+from engine.evaluation.prediction_sets import calibrate, members
 from engine.explore.prediction import predict
 from engine.messages.explore.prediction import Predict
 from engine.models.checkpoint import import_checkpoint, load
 from engine.results.fitting import thresholded_labels, with_best_f1, with_temperature
+from engine.results.intervals import wilson
+from engine.results.prediction_sets import set_figures, with_sets
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, evaluation_question, predictions_file
 from engine.tasks.predicting import Predictor
 from engine.tasks.scoring import score
 from tests.engine.export.conftest import in_process
 from tests.engine.fine_tuned import FineTuned, copy_model
+from tests.engine.results.rows import class_rows
 
 __all__ = ["in_process"]
 
@@ -270,3 +274,87 @@ def test_predict_marks_unsure_rows_by_the_stored_threshold(tuned_models, tmp_pat
     out.unlink()
     assert main([*arguments, "--threshold", "0"]) == 0, "another threshold takes its place"
     assert "unsure" not in out.read_text().splitlines()[0]
+
+
+def test_prediction_sets_are_calibrated_stored_and_predicted(tuned_models, tmp_path, capsys):
+    model = tuned_models["text_classification"]
+    names = checkpoint_info(model.checkpoint).labels
+    rows = score_rows(model)
+    rows.write(predictions_file(model.run.results, "validation"))
+    run, folder = str(model.run.path), model.checkpoint
+
+    def run_command(*arguments: str, code: int = 0) -> str:
+        capsys.readouterr()
+        assert main([*arguments]) == code
+        output = capsys.readouterr()
+        return output.err if code else output.out
+
+    printed = run_command("calibrate", run, "--coverage", "80 %")
+    (sentence,) = (line for line in printed.splitlines() if line.startswith("Prediction sets"))
+    assert f"80 % of rows contain the true label (calibrated on {len(rows)} rows)" in sentence
+    sets = prediction_settings(folder).sets
+    true = [names.index(label) for label in rows.table["gold"].to_pylist()]
+    assert sets == calibrate(rows.scores, np.array(true), names, 0.8)
+    save_settings(folder, PredictionSettings(sets=sets.model_copy(update={"least": {
+        names[0]: 0.0, names[1]: 1.0}})))  # fmt: skip
+    answer = answer_for(model)
+    assert (answer.coverage, answer.prediction_set) == (0.8, (names[0],))
+    assert predict_text(model)["prediction_set"] == names[0]
+    assert score_rows(model).info.sets == prediction_settings(folder).sets
+
+    file, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    file.write_text(f"text\n{TEXT}\n")
+    predicted = ["predict", str(file), "--model", str(folder), "--out", str(out)]
+    run_command(*predicted)
+    (row,) = csv.DictReader(out.read_text().splitlines())
+    assert row["prediction_set"] == names[0]
+    run_command(*predicted, "--coverage", "0")
+    assert "prediction_set" not in out.read_text()
+    run_command(*predicted, "--coverage", "0.8")
+    (row,) = csv.DictReader(out.read_text().splitlines())
+    inside = {name for name in names if float(row[f"p({name})"]) >= sets.least[name]}
+    assert set(filter(None, row["prediction_set"].split("|"))) == inside
+
+    report = json.loads(run_command("evaluate", "--run", run, "--coverage", "0.8", "--json"))
+    found = report["prediction_sets"]
+    assert found["sets"] == sets.model_dump(mode="json") and found["mean_size"] > 0
+    assert "labels per set" in run_command("evaluate", "--run", run, "--coverage", "80 %")
+    card = model_card(folder, "hf")
+    assert "| prediction sets | Prediction sets: 80 %" in card and "p >= " in card
+
+    few = run_command("calibrate", run, "--coverage", "99.9 %", code=1)
+    assert f"need 999 labelled rows, and there are {len(rows)}" in few
+    assert "--coverage, such as 90 %" in run_command("calibrate", run, "--by-class", code=1)
+    assert "contain every true label" in run_command("predict", *predicted[1:], "--coverage", "1",
+                                                     code=1)  # fmt: skip
+    assert "and are removed" in run_command("calibrate", run, "--temperature", "2")
+    assert prediction_settings(folder).sets is None
+    assert "another temperature" in run_command("calibrate", run, "--coverage", "0.8", code=1)
+    several = str(tuned_models["multi_label"].run.path)
+    assert "one of several labels" in run_command("calibrate", several, "--coverage", "0.8", code=1)
+
+
+def test_held_out_coverage_is_measured_on_the_other_half_and_on_other_parts():
+    """Equal to what `calibrate` and `members` give for the halves."""
+    rng = np.random.default_rng(2)
+    scores = rng.dirichlet((1, 1, 1), 101).astype(np.float32)
+    true = (rng.random((101, 1)) > scores.cumsum(axis=1)).sum(axis=1)
+    gold = ["abc"[index] for index in true]
+    predictions = class_rows(gold, gold, tuple("abc"), scores)
+    sets = with_sets(PredictionSettings(), predictions, 0.9).sets
+    figures = set_figures(predictions, sets)
+    covered = 0
+    for first in (0, 1):
+        half, other = slice(first, None, 2), slice(1 - first, None, 2)
+        halved = calibrate(scores[half], true[half], tuple("abc"), 0.9)
+        inside = members(halved, scores[other], tuple("abc"))
+        covered += inside[np.arange(len(inside)), true[other]].sum()
+    assert figures.covered == wilson(int(covered), 101)
+    assert figures.sizes.tolist() == members(sets, scores, tuple("abc")).sum(axis=1).tolist()
+    tested = Predictions(predictions.info.model_copy(update={"part": "test"}), predictions.table)
+    inside = members(sets, scores, tuple("abc"))[np.arange(101), true]
+    assert set_figures(tested, sets).covered == wilson(int(inside.sum()), 101)
+    at_c = set_figures(tested, sets).by_label["c"]
+    assert at_c == wilson(int(inside[true == 2].sum()), int((true == 2).sum()))
+    with pytest.raises(StudioError, match="calibrated on validation rows"):
+        with_sets(PredictionSettings(), tested, 0.9)

@@ -26,10 +26,11 @@ from app.widgets.results.group_table import (
 )
 from app.widgets.results.no_answer import NoAnswerPicture
 from app.widgets.results.picture import ResultPicture
+from app.widgets.results.prediction_sets import PredictionSetsPicture
 from app.widgets.results.reliability import ReliabilityPicture
 from app.widgets.results.threshold import ThresholdPicture
 from engine.config.dataset import Mapping
-from engine.config.prediction import PredictionSettings
+from engine.config.prediction import PredictionSets, PredictionSettings
 from engine.config.tasks import TASKS
 from engine.results.calibration import probabilities_at, to_logits
 from engine.results.conditions import mask
@@ -45,7 +46,9 @@ TEXTS = ["so so", "a fine film", "what a film this was", "who knows it"]
 
 
 def classes(task: str) -> Predictions:
-    return class_rows(GOLD, PREDICTED, scores=SCORES, task=task, text=TEXTS)
+    rows = class_rows(GOLD, PREDICTED, scores=SCORES, task=task, text=TEXTS)
+    sets = PredictionSets(coverage=0.8, rows=4, least={"bad": 0.4, "good": 0.4})
+    return Predictions(rows.info.model_copy(update={"sets": sets}), rows.table)
 
 
 def regression(task: str = "regression") -> Predictions:
@@ -368,3 +371,47 @@ def test_the_point_of_the_coverage_curve_sets_when_a_prediction_is_unsure(qtbot)
     assert picture.view.threshold == 0.5 and picture.reset.isVisible()
     picture.reset.click()
     assert decisions[-1] == PredictionSettings()
+
+
+def test_prediction_sets_are_chosen_on_validation_rows_and_only_shown_on_others(qtbot):
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet((1, 1, 1), 60).astype(np.float32)
+    gold = ["abc"[index] for index in scores.argmax(axis=1)]
+    predictions = class_rows(gold, gold, tuple("abc"), scores, text=["x"] * 60)
+    picture, chosen = PredictionSetsPicture(), []
+    qtbot.addWidget(picture)
+    picture.resize(420, 400)
+    picture.show()
+    picture.show_measured(PredictionSetsPicture.measure(predictions))
+    assert picture.note.text().startswith("Prediction sets: 90 % of rows contain the true label")
+    assert "Measured on other rows" in picture.note.text() and picture.use.isEnabled()
+    assert not picture.off.isVisible()
+    picture.coverage.setValue(0.95)
+    assert picture.note.text().startswith("Prediction sets: 95 %")
+    picture.chosen.connect(chosen.append)
+    sizes = picture.measured.figures.sizes
+    picture.view.pressed.emit(1)
+    assert mask(predictions, chosen[-1]).tolist() == (sizes == 1).tolist()
+    picture.view.pressed.emit(1)
+    assert chosen[-1] == () and picture.view.marked_zone == -1
+    picture.coverage.setValue(0.97)
+    picture.by_class.click()
+    assert "need 33 labelled rows of each label" in picture.note.text()
+    assert not picture.use.isEnabled() and picture.figure() is None
+    picture.coverage.setValue(0.8)
+    decisions = record_decisions(picture)
+    picture.use.click()
+    sets = decisions[-1].sets
+    assert (sets.coverage, sets.by_class) == (0.8, True)
+    info = predictions.info.model_copy(update={"sets": sets})
+    picture.show_measured(PredictionSetsPicture.measure(Predictions(info, predictions.table)))
+    assert picture.coverage.value() == 0.8 and picture.by_class.isChecked()
+    assert not picture.use.isEnabled() and picture.off.isVisible()
+    picture.off.click()
+    assert decisions[-1] == PredictionSettings()
+    tested = info.model_copy(update={"part": "test"})
+    picture.show_measured(PredictionSetsPicture.measure(Predictions(tested, predictions.table)))
+    assert not picture.coverage.isVisible() and "(95 % interval" in picture.note.text()
+    unknown = Predictions(tested.model_copy(update={"sets": None}), predictions.table)
+    picture.show_measured(PredictionSetsPicture.measure(unknown))
+    assert picture.note.text().startswith("Choose prediction sets on the validation rows")
