@@ -5,6 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from engine.checkpoints.archives import find_model_folder, is_model_archive
 from engine.checkpoints.other_forms import folder_form
+from engine.data.datasets.packets import SUFFIX
 from engine.data.formats.archives import ARCHIVE_SUFFIX, is_archive, members
 from engine.data.formats.sources import data_suffixes, holds_texts
 from engine.errors import BadFile
@@ -52,7 +53,8 @@ def _page(path: Path) -> str:
         return "train"
     if path.name in MODEL_FILES or holds_model(path):
         return "models"
-    return "data" if path.suffix.lower() in data_suffixes() or not path.suffix else ""
+    is_data = path.suffix.lower() in (*data_suffixes(), SUFFIX) or not path.suffix
+    return "data" if is_data else ""
 
 
 def holds_model(path: Path) -> bool:

@@ -166,7 +166,7 @@ def take_in_command(
     conflicts = [{"row": None if c.row < 0 else c.row, "text": c.text} for c in found.conflicts]
     if not as_json:
         echo(*found.sentences())
-        for row, text in found.conflicts:
+        for row, _, text in found.conflicts:
             echo(f"conflict{'' if row < 0 else f' in row {row}'}: {text}")
     if found.is_empty:
         if as_json:

@@ -11,11 +11,11 @@ from engine.messages.question import Answer, Question
 
 
 class Suggestion(Message):
-    """A label for a row of a version, and its probability."""
+    """A label for a row of a version."""
 
     row: int = Field(ge=0, description="Number of the row in the version.")
     label: str
-    probability: float = Field(ge=0, le=1)
+    probability: float | None = Field(None, ge=0, le=1, description="None: not by a model.")
 
 
 class Suggested(Answer):

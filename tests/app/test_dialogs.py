@@ -224,6 +224,13 @@ TESTED_ELSEWHERE = {
     "app/pages/data/dataset/editing/codebook_dialog.py _on_split": (
         "app/pages/data/dataset/test_coding.py"
     ),
+    "app/pages/data/dataset/packets/fields.py ask_to_hand_out": (
+        "app/pages/data/dataset/test_packets.py"
+    ),
+    "app/pages/data/dataset/packets/fields.py ask_to_take_in": (
+        "app/pages/data/dataset/test_packets.py"
+    ),
+    "app/pages/data/packets.py _ask_for_coder": "app/pages/data/dataset/test_packets.py",
     "app/pages/data/dataset/splitting.py ask_for_split": "app/pages/data/dataset/test_view.py",
 }
 OPEN_AFTER_ENTER = {"app/widgets/help.py HelpWindow", "app/exporting/view.py ExportDialog",

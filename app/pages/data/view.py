@@ -1,6 +1,7 @@
 """Data page: the list, an import, or one data set."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from app.pages.data.dataset.view import DatasetView
 from app.pages.data.getting import DataDownload
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.view import ImportView
+from app.pages.data.packets import PacketOpening
 from app.pages.data.state import DATA, SPEC, DataState
 from app.pages.data.texts import dataset_entry
 from app.palette import Command
@@ -28,6 +30,7 @@ from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
 from app.widgets.entries import EntryList
 from app.widgets.page import EmptyState, Page, size_by_shown
+from engine.data.datasets.packets import SUFFIX, is_packet
 from engine.data.formats.sources import data_files, data_suffixes
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
@@ -39,7 +42,7 @@ SEARCHED_CHARACTERS = 2_000  # of a pasted text, to find tabs
 
 def file_patterns() -> str:
     """File patterns of all formats, for file dialogs."""
-    return " ".join(f"*{suffix}" for suffix in data_suffixes())
+    return " ".join(f"*{suffix}" for suffix in (*data_suffixes(), SUFFIX))
 
 
 class DataPage(QWidget):
@@ -72,6 +75,9 @@ class DataPage(QWidget):
         self.getting.fetched.connect(
             lambda download: self.import_from(list(download.splits()), download)
         )
+        self.packets = PacketOpening(studio, self)
+        self.packets.opened.connect(self.open)
+        self.packets.returned.connect(self._take_in)
         self.importing.closed.connect(self.show_list)
         self.importing.files_requested.connect(self.choose_files)
         self.importing.models_requested.connect(
@@ -161,13 +167,29 @@ class DataPage(QWidget):
         )
 
     def import_from(self, paths: Sequence[Path], fetched: Fetched | None = None) -> None:
-        """Show the import page for these files; `fetched` has the splits of files from the hub."""
+        """Show the import page for these files, or open packets; `fetched` has the splits of files
+        from the hub."""
+        if any(is_packet(path) for path in paths):
+            self.packets.open([path for path in paths if is_packet(path)])
+            return
         self._studio.history.leave()
         self._read_models()
         self.importing.state.open(list(paths), fetched)
         self.importing.show_opening()
         self.stack.setCurrentWidget(self.importing)
         self.importing.table.setFocus()
+
+    def _take_in(self, folder: Path, files: list[Path]) -> None:
+        """Open the data set that packets came back to, and take them in."""
+        if self.dataset is None or self.dataset.state.folder != folder:
+            self.open(folder)
+        if self.dataset is not None:
+            self.dataset.when_open(partial(self.dataset.packets.take_in, files))
+
+    def _on_taken_in(self, _: Path, rows: NDArray[np.int64]) -> None:
+        """List the rows with conflicts of the version that was made."""
+        if self.dataset is not None and len(rows):
+            self.dataset.show_rows(rows, self.tr("Rows with conflicts"))
 
     def _on_imported(self, folder: Path) -> None:
         """Remove the download once it is imported."""
@@ -194,6 +216,7 @@ class DataPage(QWidget):
         view.checks_state.fixed.connect(
             lambda version, change: self._on_fixed(folder, version, change)
         )
+        view.packets.taken_in.connect(self._on_taken_in)
         self.dataset = view
         self._studio.settings.remember(view.splitter, "data.dataset")
         self.stack.addWidget(view)
@@ -249,6 +272,7 @@ class DataPage(QWidget):
             self.dataset.editing.close()
             self.dataset.checks_state.close()
             self.dataset.agreement.state.close()
+            self.dataset.packets.close()
             self.dataset.state.close()
             self.stack.removeWidget(self.dataset)
             self.dataset.deleteLater()

@@ -25,6 +25,7 @@ class Conflict(NamedTuple):
     """Something to check; `row` is an index in the version, -1 for none."""
 
     row: int
+    line: int  # of the row in its source file
     text: Phrase
 
 
@@ -87,9 +88,9 @@ class _Merge:
         self._result = TakenIn(Edits())
         self._places: dict[tuple[int, tuple[str, ...]], list[int]] = defaultdict(list)
         self._by_line: dict[int, list[int]] = defaultdict(list)
-        lines: list[int] = dataset.column("_line").to_numpy().tolist()
+        self._lines: list[int] = dataset.column("_line").to_numpy().tolist()
         texts = zip(*map(self._cells, self._spec.mapping.texts), strict=True)
-        for row, key in enumerate(zip(lines, texts, strict=True)):
+        for row, key in enumerate(zip(self._lines, texts, strict=True)):
             self._places[key].append(row)
             self._by_line[key[0]].append(row)
 
@@ -198,7 +199,8 @@ class _Merge:
         return self._new_coding[row].get(column) or self._coding.get(row, {}).get(column)
 
     def _note(self, row: int, text: Phrase) -> None:
-        self._result.conflicts.append(Conflict(row, text))
+        line = self._lines[row] if row >= 0 else 0
+        self._result.conflicts.append(Conflict(row, line, text))
 
     def _add_codes(self, content: PacketFile) -> None:
         """Add the labels that the codebook does not have, and note other definitions."""

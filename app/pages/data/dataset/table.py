@@ -211,7 +211,9 @@ class RowsModel(QAbstractTableModel):
             return colour(Role.MUTED if is_confirmed else Role.TEXT)
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
-        label = f"{one_line(suggestion.label[:100])}  {numbers.percent(suggestion.probability, 0)}"
+        label, probability = one_line(suggestion.label[:100]), suggestion.probability
+        if probability is not None:
+            label = f"{label}  {numbers.percent(probability, 0)}"
         text = self.tr("{0} · label kept").format(label) if is_confirmed else label
         return tooltip(text) if role == Qt.ItemDataRole.ToolTipRole else text
 

@@ -1,6 +1,6 @@
 """Page of one data set: rows on the left, description on the right."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
 from app.pages.data.dataset.editing.part import MARK_WIDTH, SUGGESTION_WIDTH, EditingPart
 from app.pages.data.dataset.exporting import ExportRows, ask_to_export
+from app.pages.data.dataset.packets.part import PacketPart
 from app.pages.data.dataset.splitting import ask_for_split
 from app.pages.data.dataset.state import DatasetState, Order, Query
 from app.pages.data.dataset.table import LEAD_COLUMNS, RowsModel
@@ -244,12 +245,16 @@ class DatasetView(Page):
         )
         self.agreement = AgreementPart(self._studio, self.state, self.editing, self.table)
         self.agreement.rows_requested.connect(self.show_listed)
+        self.packets = PacketPart(
+            self._studio, self.state, self.editing, self.checks_state, self._has_edits, self
+        )
         self._cards = layouts.column(
             self.checks,
             self.labels,
             self.agreement.card,
             self.editing.codebook,
             self.editing.card,
+            self.packets.card,
             self.editing.curve,
             self.lengths,
             self.details,
@@ -266,7 +271,10 @@ class DatasetView(Page):
     def _order_cards(self) -> None:
         """Show the codebook first while its rows are coded, else after the labels."""
         editing, is_coded = self.editing, self.editing.state.codebook is not None
-        for card in (editing.card, editing.codebook):
+        cards = [self.packets.card, editing.card, editing.codebook]  # the last one on top
+        if self.state.spec.packet is not None:
+            cards = [*cards[1:], cards[0]]
+        for card in cards:
             self._cards.removeWidget(card)
             place = 0 if is_coded else self._cards.indexOf(self.labels) + 1
             self._cards.insertWidget(place, card)
@@ -439,14 +447,17 @@ class DatasetView(Page):
     def show_rows(self, rows: Sequence[int] | NDArray[np.int64], title: str) -> None:
         """Show these rows under a title, once the version is opened."""
 
-        def show() -> None:
-            if self.state.problem is None:
-                self.show_listed(np.array(rows, dtype=np.int64), title)
+        self.when_open(lambda: self.show_listed(np.array(rows, dtype=np.int64), title))
 
+    def when_open(self, act: Callable[[], object]) -> None:
+        """Act once the version is open; never if it cannot be read."""
         if self.state.dataset is not None:
-            show()
+            act()
         else:
-            self.state.opened.connect(show, Qt.ConnectionType.SingleShotConnection)
+            self.state.opened.connect(
+                lambda: act() if self.state.problem is None else None,
+                Qt.ConnectionType.SingleShotConnection,
+            )
 
     def show_listed(self, rows: NDArray[np.int64], title: str) -> None:
         """Show these rows until others are requested, with the first one selected for the keys."""

@@ -12,7 +12,7 @@ from engine.config.dataset import Split
 from engine.data.checks.check import MAX_AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import apply_fixes
 from engine.data.checks.run import cache_findings, read_findings, run_checks
-from engine.data.datasets.deriving import derive
+from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.history import split_again_phrase
 from engine.data.datasets.store import Dataset
 from engine.files.home import free_folder, next_version
@@ -136,8 +136,21 @@ class ChecksState(QObject):
 
         self._make_version(write, split_again_phrase(split))
 
+    def derive(self, edits: Edits, change: str, then: Callable[[Path], object]) -> None:
+        """Create the next version with edits; after `fixed`, `then` gets its folder."""
+        folder = self._data.folder
+
+        def write(target: Path, number: int, progress: background.Progress) -> None:
+            cancelled = progress.cancelled
+            derive(folder, target, number, edits=edits, progress=progress, cancelled=cancelled)
+
+        self._make_version(write, change, then)
+
     def _make_version(
-        self, write: Callable[[Path, int, background.Progress], None], change: str
+        self,
+        write: Callable[[Path, int, background.Progress], None],
+        change: str,
+        then: Callable[[Path], object] = lambda _: None,
     ) -> None:
         """Create the next version in the folder and with the number that `write` gets."""
         if self.is_fixing or not self.can_fix:
@@ -153,6 +166,7 @@ class ChecksState(QObject):
             self.changed.emit()
             self._studio.datasets_changed.emit()
             self.fixed.emit(version, change)
+            then(version)
 
         self.done_and_total = (0, 0)
         self._fixing.run(work, done, self._on_fix_failed, self._on_progress)

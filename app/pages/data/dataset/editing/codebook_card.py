@@ -53,8 +53,11 @@ class CodebookCard(Card):
             actions.add(button)
         self.body.addWidget(actions)
 
-    def show_codebook(self, codebook: Codebook | None, has_labels: bool) -> None:
+    def show_codebook(
+        self, codebook: Codebook | None, has_labels: bool, is_packet: bool = False
+    ) -> None:
         """Show the codebook of the label column, or None if it has none."""
+        self.new.setVisible(not is_packet)
         self._codebook = codebook
         self.edit.setVisible(has_labels)
         self.introduction.setText(

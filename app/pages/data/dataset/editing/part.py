@@ -50,10 +50,12 @@ class EditingPart(QObject):
     Signals:
         rows_requested: indices of rows to list, and their title.
         target_shown: labels and codebook of the label column are shown.
+        counted: `unlabelled_count` is known.
     """
 
     rows_requested = Signal(object, str)
     target_shown = Signal()
+    counted = Signal()
 
     def __init__(
         self, studio: Studio, data: DatasetState, table: QTableView, parent: QWidget
@@ -189,6 +191,10 @@ class EditingPart(QObject):
         """Select the first row without a label for the keys, unless a row is selected already."""
         self._unlabelled = (column, unlabelled)
         self._count_unlabelled()
+        self.counted.emit()
+        if self.state.has_suggestions and len(unlabelled):
+            self.review.label_rows("file")
+            return
         rest = np.setdiff1d(unlabelled, self.state.label_changes().labelled)
         if len(rest) and not self._table.selectionModel().hasSelection():
             self._go_to(int(rest[0]))
@@ -206,14 +212,20 @@ class EditingPart(QObject):
             self._count_unlabelled()
         self._show_marks()
 
-    def _count_unlabelled(self) -> None:
-        """Show how many rows still have no label, with the unsaved labels counted."""
+    @property
+    def unlabelled_count(self) -> int | None:
+        """Number of rows without a label, with the unsaved labels counted; None if unknown."""
         column, saved = self._unlabelled
-        if column == self._data.spec.mapping.label:
-            changes = self.state.label_changes()
-            labelled = int(np.isin(changes.labelled, saved).sum())
-            removed = int(np.isin(changes.removed, saved, invert=True).sum())
-            self.card.show_count(len(saved) - labelled + removed)
+        if column != self._data.spec.mapping.label:
+            return None
+        changes = self.state.label_changes()
+        labelled = int(np.isin(changes.labelled, saved).sum())
+        removed = int(np.isin(changes.removed, saved, invert=True).sum())
+        return len(saved) - labelled + removed
+
+    def _count_unlabelled(self) -> None:
+        if (count := self.unlabelled_count) is not None:
+            self.card.show_count(count)
 
     def _show_codebook(self) -> None:
         state, spec = self.state, self._data.spec
@@ -222,7 +234,8 @@ class EditingPart(QObject):
         is_number = is_number or is_scale(spec.labels)
         self.card.show_spec(spec, state.labels, state.has_sets, is_number)
         has_labels = spec.mapping.label is not None and not spec.mapping.endings
-        self.codebook.show_codebook(state.codebook, has_labels and codebook_of(spec) is not None)
+        has_codebook, is_packet = codebook_of(spec) is not None, spec.packet is not None
+        self.codebook.show_codebook(state.codebook, has_labels and has_codebook, is_packet)
         self._show_marks()
         self.target_shown.emit()
 
@@ -324,7 +337,7 @@ class EditingPart(QObject):
             case Qt.Key.Key_Delete:
                 self.state.delete(rows)
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if self._stays:
-                self._decide(self.state.finish_set)
+                self._decide(self._finish_set)
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if self.review.suggestions:
                 self._decide(self.review.accept)
             case Qt.Key.Key_Space if self.review.kind == "errors":
@@ -332,6 +345,13 @@ class EditingPart(QObject):
             case _:
                 return self.state.codebook is not None and self.marks.press(event.text())
         return True
+
+    def _finish_set(self, row: int) -> None:
+        """Accept the suggested labels of a row without any, or store that none applies."""
+        column, review = self._data.spec.mapping.label, self.review
+        if column and row in review.suggestions and not self.state.full_cell(row, column):
+            review.accept(row)
+        self.state.finish_set(row)
 
     # ── reviews ──────────────────────────────────────────────────────────────────────────────
 

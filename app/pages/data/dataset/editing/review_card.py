@@ -133,6 +133,11 @@ class ReviewCard(Card):
             self.model.choose(first[0].path)
         self.show_state()
 
+    @property
+    def suggesting_model(self) -> ModelEntry | None:
+        """The chosen model, if it can suggest labels for these rows."""
+        return self.model.chosen() if self._has_models else None
+
     def show_state(self) -> None:
         state, is_on = self._state, self._state.kind in ("errors", "labels")
         can_review, is_free = self._can_find or self._can_suggest, not is_on and not state.is_busy

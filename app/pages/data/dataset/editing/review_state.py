@@ -118,7 +118,7 @@ class ReviewState(QObject):
 
         def done(candidates: NDArray[np.int64]) -> None:
             if checkpoint is None or not len(candidates):
-                self._list_rows(candidates, candidates, ())
+                self._list_rows(candidates, candidates, self._suggestions_of_packet(candidates))
                 return
             is_ordered = order in MODEL_ORDERS
             question = SuggestLabels(
@@ -136,6 +136,11 @@ class ReviewState(QObject):
 
         self._comparing.run(lambda _: work(), done, self._on_compare_failed, lambda *_: None)
         self.changed.emit()
+
+    def _suggestions_of_packet(self, rows: NDArray[np.int64]) -> tuple[Suggestion, ...]:
+        """The labels that the coder of a packet sees."""
+        coding = {row: self._edits.coding(row).suggestion for row in rows.tolist()}
+        return tuple(Suggestion(row=row, label=label) for row, label in coding.items() if label)
 
     def _list_rows(
         self,
@@ -229,7 +234,9 @@ class ReviewState(QObject):
         """Set the suggested label of a row."""
         if row in self.suggestions:
             self.confirmed.discard(row)
-            self._edits.set_label([row], self.suggestions[row].label)
+            column, label = self._edits.spec.mapping.label, self.suggestions[row].label
+            if column is not None:  # a set of labels is a whole cell
+                self._edits.set_cells([row], column, [label])
 
     def confirm(self, row: int) -> None:
         """Confirm the label of a row."""

@@ -261,6 +261,12 @@ class EditsState(QObject):
         new = {row for row, edit in self.rows.items() if self.column in edit.coding}
         return new | {row for row, columns in self._data.coding.items() if self.column in columns}
 
+    @property
+    def has_suggestions(self) -> bool:
+        """True if the packet of these rows has labels for the coder to see."""
+        coding = (columns.get(self.column, NOT_CODED) for columns in self._data.coding.values())
+        return self.spec.packet is not None and any(entry.suggestion for entry in coding)
+
     def label_changes(self) -> "LabelChanges":
         """The unsaved changes that concern lists of rows to label."""
         columns, column = self.spec.mapping.label_columns, self.spec.mapping.label
@@ -337,14 +343,22 @@ class EditsState(QObject):
             totals |= {label: totals.get(label, 0) + rows for label in labels}
         return totals
 
+    @property
+    def coder(self) -> str:
+        """Who codes: the coder of the packet, else that of the settings."""
+        packet = self.spec.packet
+        if packet is not None:
+            return packet.coder
+        return self._studio.settings.preferences.coder or getpass.getuser()
+
     def _coded(self, row: int, edit: RowEdit, **marks: object) -> RowEdit:
         """The edit with who coded the row, when, and how it came up."""
         before, draw = self.coding(row), self.draws.get(row)
-        coder = self._studio.settings.preferences.coder or getpass.getuser()
-        marks |= {"coder": coder, "at": datetime.now(UTC)}
-        if draw is not None and before.at is None:
+        marks |= {"coder": self.coder, "at": datetime.now(UTC)}
+        is_new = before.at is None and self.spec.packet is None  # the rows of a packet were drawn
+        if draw is not None and is_new:
             marks |= {"drawn": draw.drawn, "chance": draw.chance}
-        elif before.at is None and self._data.query is not None and self._data.query.text:
+        elif is_new and self._data.query is not None and self._data.query.text:
             marks |= {"drawn": "search"}
         if draw is not None and draw.control:
             marks |= {"control": True}
