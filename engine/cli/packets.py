@@ -102,7 +102,7 @@ def _check_suffix(path: Path) -> None:
 def _suggest(dataset: Dataset, model: Path, rows: tuple[int, ...]) -> dict[int, str]:
     """Labels that a model suggests, by row."""
     from engine.models import checkpoint
-    from engine.tasks.suggesting import suggest_labels
+    from engine.tasks.next_rows import suggest_labels
 
     loaded = checkpoint.load(model)
     print_loading_notes(loaded.report)

@@ -19,6 +19,7 @@ from engine.messages.question import Working
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tasks.similarity import nearest, save_array, sentence_vectors
+from engine.tasks.vector_cache import text_vectors
 
 MAX_TEXT_CHARACTERS = 500  # per row
 
@@ -33,7 +34,7 @@ def encode_rows(
     def progress(done: int, total: int) -> None:
         emit(Working(to=question.number, stage=stage, done=done, total=total))
 
-    vectors = sentence_vectors(model, rows.plain_texts, progress=progress)
+    vectors = text_vectors(model, question.checkpoint, rows.plain_texts, progress)
     question.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     save_array(question.file, vectors)
     return RowsEncoded(to=question.number, rows=len(rows))

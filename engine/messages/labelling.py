@@ -33,10 +33,13 @@ class LabelErrorsFound(Suggested):
 
 
 class LabelsSuggested(Suggested):
-    """`from_codebook` is true if no labelled row was needed: from names and definitions."""
+    """Suggested labels: a label, a set as a list in JSON, or the tags of all words."""
 
     kind: Literal["labels suggested"] = "labels suggested"
-    from_codebook: bool = False
+    from_codebook: bool = Field(
+        False, description="No labelled row was needed: from names and definitions."
+    )
+    learns: bool = Field(False, description="More labels change the suggestions and the order.")
 
 
 class FindLabelErrors(Question):
@@ -56,12 +59,12 @@ class FindLabelErrors(Question):
 
 
 class SuggestLabels(Question):
-    """Suggest labels for the unlabelled rows.
+    """Suggest labels, sets of labels or tags for the unlabelled rows.
 
-    A model that is not fine-tuned encodes the rows for quick models of the labelled rows. Before
-    there are rows with two labels, it compares them with the names and definitions of the codebook.
-    The most uncertain rows come first, those that differ most from all others, or the most probable
-    ones of a label; in other orders, the rows are as given.
+    A model that is not fine-tuned for them encodes the rows for a light model of the labelled rows.
+    Before there are rows with two labels, it compares them with the names and definitions of the
+    codebook. The most uncertain rows come first, those that differ most from all others, or the
+    most probable ones of a label; in other orders, the rows are as given.
     """
 
     answered_by: ClassVar[type[Answer]] = LabelsSuggested
@@ -73,6 +76,7 @@ class SuggestLabels(Question):
     label: str = Field("", description="The label whose likely rows come first.")
     rows: tuple[int, ...] = Field((), description="Only these rows; empty: all unlabelled ones.")
     labels: dict[int, str] = Field(
-        default_factory=dict, description="Labels given since the version; “” removes one."
+        default_factory=dict,
+        description="Labels given since the version, as in a cell; sets as lists; “” removes one.",
     )
     codebook: Codebook | None = Field(None, description="None: that of the version.")

@@ -80,25 +80,6 @@ def cross_validate(
     return probabilities
 
 
-def predict_other_rows(
-    texts: Sequence[str],
-    labels: NDArray[np.int64],
-    train: NDArray[np.bool_],
-    classes: int,
-    vectors: NDArray[np.float32] | None = None,
-) -> NDArray[np.float64]:
-    """The probability of each class for the rows outside `train`, float64 [others, C].
-
-    Args:
-        labels: int64 [N], the class of each row; ignored outside `train`.
-        train: bool [N], the rows that the models are fitted on.
-        vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
-    """
-    fits = _fits(texts, labels, classes, vectors)
-    mean: NDArray[np.float64] = np.mean([fit(train) for fit in fits], axis=0)
-    return mean
-
-
 def _fits(
     texts: Sequence[str],
     labels: NDArray[np.int64],

@@ -12,35 +12,27 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.codebook import Code, Codebook
 from engine.config.dataset import SPLITS
 from engine.config.tasks.text_classification import TextClassification
-from engine.data.datasets.codebooks import codebook_of
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
-from engine.evaluation.sentence_similarity import normalise
 from engine.messages.labelling import (
     LabelErrorsFound,
-    LabelsSuggested,
     Suggestion,
-    SuggestLabels,
 )
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
-from engine.results.out_of_sample import EXACT_ROWS, out_of_sample, predict_other_rows
-from engine.tasks import checkpoint_learner
+from engine.results.out_of_sample import EXACT_ROWS, out_of_sample
 from engine.tasks.evaluating import (
     batches_by_length,
-    collect_predictions,
     for_each,
     uses_two_threads,
 )
@@ -110,122 +102,6 @@ def vectors_for_errors(loaded: Checkpoint, rows: Rows, report: Report) -> NDArra
     return layer_vectors(loaded, rows, layers, lambda d, t: report(stage, d, t))
 
 
-def suggest_labels(
-    dataset: Dataset, loaded: Checkpoint, question: SuggestLabels, report: Report
-) -> LabelsSuggested:
-    """Predict the rows without a label, in the order to label them.
-
-    Fine-tuned classifiers predict directly; for other models, quick models are fitted on the
-    labelled rows, with their words and the vectors of the model. Before rows have two labels, the
-    vectors are compared with those of the names and definitions in the codebook.
-
-    Raises StudioError if no row lacks its label, or if the model is not a classifier and neither
-    the rows nor the codebook have two labels.
-    """
-    labels = _known_labels(dataset, question.labels)
-    unlabelled = np.setdiff1d(_select_rows(dataset, labelled=False), [*labels])
-    removed = [row for row, label in question.labels.items() if not label]
-    unlabelled = np.union1d(unlabelled, np.array(removed, dtype=np.int64))
-    indices = np.array(question.rows, dtype=np.int64) if question.rows else unlabelled
-    if not len(indices):
-        raise StudioError("Every row has a label.", "Import rows without labels to label them.")
-    rows, stage = _rows(dataset, indices), phrase("Reading the rows with the model")
-    read_vectors = cache(lambda: mean_vectors(loaded, rows, lambda d, t: report(stage, d, t)))
-    head, names = loaded.network.heads.task, sorted(set(labels.values()))
-    from_codebook = False
-    if head is not None and head.classifies:
-        p, names = _classify(loaded, rows, report), list(loaded.labels)
-    elif len(names) > 1:
-        p = _predict_from_labelled(dataset, indices, labels, loaded, report)
-    else:
-        codes = _codes(dataset, question.codebook)
-        names, from_codebook = [code.label for code in codes], True
-        p = compare_with_codes(loaded, read_vectors(), codes)
-    chosen = _order_rows(question, p, names, read_vectors)
-    chosen = chosen if question.rows else chosen[:MAX_SUGGESTIONS]
-    return LabelsSuggested(
-        suggestions=_suggestions(chosen, indices, p.argmax(axis=1), names, p),
-        rows=len(unlabelled),
-        from_codebook=from_codebook,
-    )
-
-
-def _order_rows(
-    question: SuggestLabels,
-    p: NDArray[np.float64],
-    names: Sequence[str],
-    read_vectors: Callable[[], NDArray[np.float32]],
-) -> NDArray[np.int64]:
-    """Indices of rows in the order of the question; the most diverse ones may be fewer.
-
-    Args:
-        p: probabilities of the labels `names`, float64 [N, C].
-        read_vectors: returns vectors of the rows, float32 [N, D].
-    """
-    match question.order:
-        case "uncertain":
-            return most_uncertain(p)
-        case "diverse":
-            return most_diverse(read_vectors(), MAX_SUGGESTIONS)
-        case "likely":
-            if question.label not in names:
-                raise StudioError(
-                    "The model does not know the label “{label}” yet.",
-                    "Label some rows with it first, or choose another label.",
-                    label=question.label[:60],
-                )
-            return np.argsort(-p[:, names.index(question.label)], kind="stable")
-        case _:
-            return np.arange(len(p))
-
-
-def _known_labels(dataset: Dataset, given: dict[int, str]) -> dict[int, str]:
-    """The labels of rows outside the test part, by row: those given, else those stored."""
-    stored = _select_rows(dataset, labelled=True)
-    known = dict(zip(stored.tolist(), _labels(dataset, stored), strict=True)) | given
-    return {row: label for row, label in known.items() if label}
-
-
-def _codes(dataset: Dataset, codebook: Codebook | None) -> tuple[Code, ...]:
-    """The labels of the codebook that rows can get.
-
-    Raises StudioError if there are fewer than two.
-    """
-    known = codebook or codebook_of(dataset.spec)
-    codes = () if known is None else known.active
-    if len(codes) < 2:
-        raise StudioError(
-            "This model does not classify texts, and there are fewer than two labels yet.",
-            "Name at least two labels in the codebook, or choose a fine-tuned model.",
-        )
-    return codes
-
-
-def compare_with_codes(
-    loaded: Checkpoint, vectors: NDArray[np.float32], codes: Sequence[Code]
-) -> NDArray[np.float64]:
-    """Probabilities of labels from their names, definitions and examples, float64 [N, C].
-
-    The softmax of the cosine between a row and the mean of the vectors of “name: definition” and
-    of the examples, times `SHARPNESS`.
-
-    Args:
-        vectors: float32 [N, D], `mean_vectors` of the rows.
-    """
-    texts = [
-        [f"{code.label}: {code.definition}" if code.definition else code.label, *code.examples]
-        for code in codes
-    ]
-    encoded = normalise(mean_vectors(loaded, Rows([text for part in texts for text in part])))
-    ends = np.cumsum([len(part) for part in texts])
-    means = np.stack([part.mean(axis=0) for part in np.split(encoded, ends[:-1])])  # [C, D]
-    cosines = normalise(vectors) @ normalise(means).T  # [N, C]
-    scores = SHARPNESS * cosines.astype(np.float64)
-    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
-    p: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
-    return p
-
-
 def _suggestions(
     listed: NDArray[np.int64],
     indices: NDArray[np.int64],
@@ -246,35 +122,6 @@ def _suggestions(
 
 def _max_length(loaded: Checkpoint) -> int:
     return min(MAX_LENGTH, loaded.max_length)
-
-
-def _classify(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float64]:
-    """Probabilities of a classifier, float64 [N, C]."""
-    learner = checkpoint_learner(loaded)
-    assert learner is not None  # its head classifies
-    stage = phrase("Predicting the rows without a label")
-    predicted = collect_predictions(
-        loaded, learner, rows, _max_length(loaded), BATCH, lambda d, t: report(stage, d, t)
-    )
-    return np.asarray(predicted.row_predictions().scores, dtype=np.float64)
-
-
-def _predict_from_labelled(
-    dataset: Dataset,
-    indices: NDArray[np.int64],
-    labels: dict[int, str],
-    loaded: Checkpoint,
-    report: Report,
-) -> NDArray[np.float64]:
-    """Probabilities of these rows by models of the labelled ones, float64 [N, C], sorted by
-    label."""
-    ids = {name: index for index, name in enumerate(sorted(set(labels.values())))}
-    rows = _rows(dataset, np.concatenate([np.array([*labels], dtype=np.int64), indices]))
-    classes = np.full(len(rows), -1, dtype=np.int64)
-    classes[: len(labels)] = [ids[label] for label in labels.values()]
-    stage = phrase("Reading the rows with the model")
-    vectors = layer_vectors(loaded, rows, _layers(loaded, rows), lambda d, t: report(stage, d, t))
-    return predict_other_rows(_texts(rows), classes, classes >= 0, len(ids), vectors)
 
 
 def _layers(loaded: Checkpoint, rows: Rows) -> tuple[int, ...]:
@@ -317,16 +164,6 @@ def _rows(dataset: Dataset, indices: NDArray[np.int64]) -> Rows:
 
 def _cells(dataset: Dataset, column: str, indices: NDArray[np.int64]) -> list[str]:
     return [cell or "" for cell in dataset.column(column).take(indices).to_pylist()]
-
-
-def mean_vectors(
-    loaded: Checkpoint, rows: Rows, progress: ProgressCallback = no_progress
-) -> NDArray[np.float32]:
-    """The mean hidden state of the last layer over all tokens of a row, float32 [N, D].
-
-    A text and its second one are one input, truncated to MAX_LENGTH tokens.
-    """
-    return layer_vectors(loaded, rows, (-1,), progress)[:, 0]
 
 
 def spread_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
@@ -435,32 +272,3 @@ def thresholds(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.
     counts = np.bincount(labels, minlength=classes)
     sums = np.bincount(labels, weights=self_confidence, minlength=classes)
     return np.where(counts > 0, sums / np.maximum(counts, 1), 2.0)
-
-
-def most_uncertain(p: NDArray[np.float64]) -> NDArray[np.int64]:
-    """All rows, the smallest margin between the two most probable classes first, int64 [N].
-
-    Args:
-        p: float64 [N, C], probabilities; at least two classes.
-    """
-    first, second = np.partition(p, -2, axis=1)[:, [-1, -2]].T
-    return np.argsort(first - second, kind="stable")
-
-
-def most_diverse(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Rows that cover all others, int64 [at most `count`]: k-centre greedy (Sener, Savarese 2018).
-
-    Each is the row with the largest cosine distance from those chosen before; the first is nearest
-    to the mean.
-
-    Args:
-        vectors: float32 [N, D].
-    """
-    unit = normalise(vectors)
-    chosen = [int((unit @ unit.mean(axis=0)).argmax())]
-    nearest = unit @ unit[chosen[0]]  # float32 [N], cosine to the nearest chosen row
-    for _ in range(1, min(count, len(unit))):
-        nearest[chosen] = np.inf
-        chosen.append(int(nearest.argmin()))
-        nearest = np.maximum(nearest, unit @ unit[chosen[-1]])
-    return np.array(chosen, dtype=np.int64)

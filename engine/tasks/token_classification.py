@@ -133,6 +133,11 @@ class TagCollector(PredictionCollector):
             [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._tag_ids.tolist()]
         )
 
+    def word_probabilities(self) -> list[np.ndarray]:
+        """Probabilities of the predicted tags, float32, by row; 1 for words without a token."""
+        known = np.where(self._tag_ids == UNKNOWN, np.float32(1), self._probabilities)
+        return np.split(known, self._examples.starts[1:-1])
+
     def _by_row(self, tags: list[str]) -> list[list[str]]:
         return [tags[a:b] for a, b in pairwise(self._examples.starts.tolist())]
 

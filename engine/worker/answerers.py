@@ -287,8 +287,9 @@ def _find_label_errors(question: FindLabelErrors, context: WorkerContext) -> Ans
 
 
 def _suggest_labels(question: SuggestLabels, context: WorkerContext) -> Answer:
-    from engine.tasks.suggesting import suggest_labels
+    from engine.tasks.next_rows import suggest_labels
 
+    lower_priority()
     suggested = suggest_labels(
         open_dataset(question.data).with_target(question.target),
         context.models.take(question.checkpoint),

@@ -48,7 +48,7 @@ def query(data: Path, file: Path) -> FindNearest:
 
 def encode_split(model: Checkpoint, data: Path, file: Path) -> list[Working]:
     messages = list[Working]()
-    question = EncodeRows(number=2, checkpoint=Path(), data=data, part="train", file=file)
+    question = EncodeRows(number=2, checkpoint=data, data=data, part="train", file=file)
     answer = encode_rows(model, question, messages.append)
     assert (answer.to, answer.rows) == (2, len(open_dataset(data).rows("train")))
     return messages

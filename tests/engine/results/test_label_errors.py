@@ -16,7 +16,7 @@ from engine.results.out_of_sample import (
     out_of_sample,
     stratified_folds,
 )
-from engine.tasks.suggesting import label_errors, most_diverse, most_uncertain, thresholds
+from engine.tasks.suggesting import label_errors, thresholds
 
 
 def test_the_confident_joint_equals_that_of_the_paper():
@@ -147,16 +147,3 @@ def test_a_class_with_a_single_row_is_predicted():
         assert np.isfinite(p).all() and p.sum(axis=1) == pytest.approx(1)
     p = leave_one_out([""] * 10, labels, 2)  # no words at all
     assert np.isfinite(p).all() and p.argmax(axis=1).tolist() == [0] * 10
-
-
-def test_the_smallest_margin_comes_first():
-    p = np.array([[0.9, 0.1, 0.0], [0.4, 0.35, 0.25], [0.5, 0.3, 0.2]])
-    assert most_uncertain(p).tolist() == [1, 2, 0]
-
-
-def test_diverse_rows_cover_all_groups():
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(4), 25)
-    vectors = (np.eye(4)[groups] + rng.normal(0, 0.02, (100, 4))).astype(np.float32)
-    assert set(groups[most_diverse(vectors, 4)]) == {0, 1, 2, 3}
-    assert len(set(most_diverse(vectors, 500).tolist())) == 100
