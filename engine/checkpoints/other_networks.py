@@ -17,11 +17,13 @@ class Other:
         title: name in papers.
         classes: prefix of its classes in transformers.
         encodes: True for text encoders like BERT.
+        reason: a sentence on what the program lacks, or what to load instead; may be empty.
     """
 
     title: str
     classes: str
     encodes: bool = False
+    reason: str = ""
 
 
 ENCODERS = {  # model_type → kind
@@ -31,7 +33,6 @@ ENCODERS = {  # model_type → kind
     "convbert": Other("ConvBERT", "ConvBert", True),
     "data2vec-text": Other("data2vec", "Data2VecText", True),
     "deberta": Other("DeBERTa (the first version)", "Deberta", True),
-    "ernie": Other("ERNIE", "Ernie", True),
     "ernie_m": Other("ERNIE-M", "ErnieM", True),
     "esm": Other("ESM", "Esm", True),
     "eurobert": Other("EuroBERT", "EuroBert", True),
@@ -40,11 +41,25 @@ ENCODERS = {  # model_type → kind
     "funnel": Other("Funnel Transformer", "Funnel", True),
     "ibert": Other("I-BERT", "IBert", True),
     "layoutlm": Other("LayoutLM", "LayoutLM", True),
-    "longformer": Other("Longformer", "Longformer", True),
+    "longformer": Other(
+        "Longformer",
+        "Longformer",
+        True,
+        phrase(
+            "A few of its tokens attend to all others with weights of their own, which no network "
+            "here has. ModernBERT reads twice as many tokens."
+        ),
+    ),
     "luke": Other("LUKE", "Luke", True),
     "megatron-bert": Other("Megatron-BERT", "MegatronBert", True),
     "mobilebert": Other("MobileBERT", "MobileBert", True),
     "mra": Other("MRA", "Mra", True),
+    "new": Other(
+        "GTE with its own code",
+        "New",
+        True,
+        phrase("Copies for transformers 5, whose model_type is “gte”, can be loaded."),
+    ),
     "nezha": Other("NEZHA", "Nezha", True),
     "nystromformer": Other("Nyströmformer", "Nystromformer", True),
     "rembert": Other("RemBERT", "RemBert", True),
@@ -116,7 +131,9 @@ def refusal(name: str, shown: str, supported: str) -> BadCheckpoint:
             title=other.title,
             supported=supported,
         )
-        advice = phrase("Choose a model of one of these families; most languages have one.")
+        advice = other.reason or phrase(
+            "Choose a model of one of these families; most languages have one."
+        )
     else:
         why = phrase(
             "{title} is not a text encoder like BERT, so it cannot be used here; BERT Studio "

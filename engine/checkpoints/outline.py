@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 
 from engine.config.families.deberta import DebertaSpec
+from engine.config.families.ernie import ErnieSpec
 from engine.config.model import EncoderSpec
 from engine.config.tasks import added_layers
 from engine.phrases import phrase
@@ -80,6 +81,8 @@ def _embeddings(spec: EncoderSpec) -> Block:
         blocks.append(Block(phrase("Positions"), ((spec.position_rows, size),)))
     if spec.segment_rows:
         blocks.append(Block(phrase("Segments"), ((spec.segment_rows, size),)))
+    if isinstance(spec, ErnieSpec) and spec.task_embedding:
+        blocks.append(Block(phrase("Tasks"), ((spec.task_types, size),)))
     blocks.append(_norm(spec, size))
     if spec.projects_tokens:
         blocks.append(Block(phrase("Embedding projection"), _linear(spec.hidden_size, size)))
@@ -117,11 +120,11 @@ def _attention(spec: EncoderSpec, index: int) -> Block:
 
 
 def _feed_forward(spec: EncoderSpec) -> Block:
-    size, inner, biases = spec.hidden_size, spec.intermediate_size, spec.parts.biases
+    size, inner, biases = spec.hidden_size, spec.intermediate_size, spec.parts.wide_biases
     leaves = [Block(phrase("Intermediate"), _linear(inner, size, biases))]
     if spec.parts.feed_forward == "gated":
         leaves.append(Block(phrase("Gate"), _linear(inner, size, biases)))
-    leaves += [Block(phrase("Output"), _linear(size, inner, biases)), _norm(spec, size)]
+    leaves += [Block(phrase("Output"), _linear(size, inner, spec.parts.biases)), _norm(spec, size)]
     return Block(phrase("Feed-forward"), blocks=tuple(leaves))
 
 

@@ -85,12 +85,18 @@ class LayerParts:
     relative: Literal["none", "buckets", "disentangled"] = "none"
     feed_forward: Literal["plain", "gated"] = "plain"
     biases: bool = True  # of linear layers
+    gate_biases: bool = True  # of a gate and the layer that it multiplies, if there are biases
     norm_biases: bool = True
     first_norm: bool = True  # the first layer normalises the inputs of attention
     window: int | None = None  # tokens of local attention on each side; None: global
     global_every: int = 1  # every n-th layer, from the first on, has global attention
     rotary_base: float = 10_000.0  # of local layers, or of all
     global_rotary_base: float = 10_000.0  # of global layers
+
+    @property
+    def wide_biases(self) -> bool:
+        """True if the feed-forward layers before the activation have biases."""
+        return self.biases and self.gate_biases
 
     def window_at(self, index: int) -> int | None:
         """The attention window of a layer, counted from 0."""

@@ -15,7 +15,12 @@ from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite_error
 from engine.tasks.inputs import encode_question
 
-TABLES: tuple[TableName, ...] = ("token", "position", "segment")  # names of the modules, too
+TABLES: tuple[TableName, ...] = (
+    "token",
+    "position",
+    "segment",
+    "task",
+)  # and of modules
 Recorded = dict[str, tuple[Tensor, Tensor]]  # input and output of each module
 
 

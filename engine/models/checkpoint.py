@@ -426,7 +426,7 @@ def _count_prompt(sentence: SentenceSpec, tokenizer: Tokenizer) -> SentenceSpec:
 
 def match_segments(spec: EncoderSpec, tokenizer: Tokenizer) -> EncoderSpec:
     """Enable segment embeddings only if the tokenizer sets segments."""
-    if not spec.segment_rows:
+    if spec.segment_rows < 2:
         return spec
     return spec.model_copy(update={"one_segment": not tokenizer.vocabulary.second_segment})
 

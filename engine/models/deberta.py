@@ -10,24 +10,11 @@ from torch import Tensor, nn
 from engine.config.families.deberta import DebertaSpec
 from engine.config.model import EncoderSpec
 from engine.models.attention import Layout
-from engine.models.embeddings import TokenPositionEmbeddings
+from engine.models.embeddings import Embeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
 from engine.models.heads import Pooler
-
-
-class DebertaEmbeddings(TokenPositionEmbeddings):
-    """Token embeddings, with positions and segments if the spec has them."""
-
-    def __init__(self, spec: EncoderSpec) -> None:
-        super().__init__(spec)
-        rows = spec.segment_rows
-        self.segment = nn.Embedding(rows, spec.hidden_size) if rows else None
-
-    def sum_embeddings(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
-        summed = super().sum_embeddings(tokens, segments, positions)
-        return summed if self.segment is None else summed + self.segment(segments)
 
 
 class Convolution(nn.Module):
@@ -72,7 +59,7 @@ class DebertaLayer(Layer):
 class Deberta(Encoder):
     """Token embeddings and L layers with shared relative-position embeddings."""
 
-    embeddings_class = DebertaEmbeddings
+    embeddings_class = Embeddings
     layer_class = DebertaLayer
 
     def make_pooler(self, spec: EncoderSpec) -> Pooler:

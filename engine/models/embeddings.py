@@ -59,17 +59,23 @@ class TokenPositionEmbeddings(nn.Module):
 
 
 class Embeddings(TokenPositionEmbeddings):
-    """Sum of token, position and segment embeddings (Devlin et al. 2019, §3)."""
+    """Sum of token, position and segment embeddings (Devlin et al. 2019, §3).
+
+    Some families have no positions or no segments.
+    """
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__(spec)
-        self.segment = nn.Embedding(spec.segment_rows, spec.token_size)
+        rows = spec.segment_rows
+        self.segment = nn.Embedding(rows, spec.token_size) if rows else None
         self.uses_segments = spec.uses_segments
 
     def sum_embeddings(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
-        if not self.uses_segments:
-            segments = torch.zeros_like(segments)
-        summed: Tensor = self.token(tokens) + self.segment(segments)
+        summed: Tensor = self.token(tokens)
+        if self.segment is not None:
+            summed = summed + self.segment(
+                segments if self.uses_segments else torch.zeros_like(segments)
+            )
         return summed if self.position is None else summed + self.position(positions)
 
 

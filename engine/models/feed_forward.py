@@ -37,7 +37,7 @@ class FeedForward(nn.Module):
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
         parts, size = spec.parts, spec.hidden_size
-        self.wide = Linear(size, spec.intermediate_size, bias=parts.biases)
+        self.wide = Linear(size, spec.intermediate_size, bias=parts.wide_biases)
         self.narrow = Linear(spec.intermediate_size, size, bias=parts.biases)
         self.activation = ACTIVATIONS[spec.activation]
         self.pre_norm = parts.norm == "pre"
@@ -60,7 +60,7 @@ class GatedFeedForward(FeedForward):
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__(spec)
-        self.gate = Linear(spec.hidden_size, spec.intermediate_size, bias=spec.parts.biases)
+        self.gate = Linear(spec.hidden_size, spec.intermediate_size, bias=spec.parts.wide_biases)
 
     def intermediate(self, x: Tensor) -> Tensor:
         gated: Tensor = super().intermediate(x) * self.gate(x)

@@ -43,7 +43,10 @@ CLASS_DEFAULTS: dict[type[Vocabulary], dict[str, object]] = {  # in transformers
         "tokenize_chinese_chars": True,
     },
     byte_bpe.ByteLevelBpe: {"add_prefix_space": False},
-    unigram.Unigram: {"do_lower_case": True, "keep_accents": False},
+}
+UNIGRAM_DEFAULTS: dict[str, dict[str, object]] = {  # the same, by class
+    "AlbertTokenizer": {"do_lower_case": True, "keep_accents": False},
+    "DebertaV2Tokenizer": {"do_lower_case": False},
 }
 
 
@@ -84,9 +87,13 @@ def class_notes(folder: Path, vocabulary: Vocabulary) -> list[str]:
     if declared.is_generic:
         return []
     settings = vocabulary.class_config()
+    defaults = CLASS_DEFAULTS.get(type(vocabulary), {})
+    if isinstance(vocabulary, unigram.Unigram):
+        name = sentencepiece.class_of(shared_folder(folder), declared)
+        defaults = UNIGRAM_DEFAULTS.get(name, {})
     differing = {
         name: settings[name]
-        for name, default in CLASS_DEFAULTS.get(type(vocabulary), {}).items()
+        for name, default in defaults.items()
         if name not in declared.config and settings[name] != default
     }
     if differing.get("strip_accents") == settings.get("do_lower_case"):

@@ -40,6 +40,7 @@ CLASSES = {  # if the files name no tokenizer class
     "albert": "AlbertTokenizer",
     "camembert": "CamembertTokenizer",
     "deberta-v2": "DebertaV2Tokenizer",
+    "gte": "XLMRobertaTokenizer",
     "xlm-roberta": "XLMRobertaTokenizer",
 }
 
@@ -96,10 +97,7 @@ def from_model(path: Path, declared: Settings) -> Vocabulary | None:
 
     Raises BadCheckpoint if the file is damaged or not a Unigram model.
     """
-    network = path.parent / NETWORK
-    model_type = read_json_object(network).get("model_type") if network.exists() else None
-    own_name = declared.tokenizer if not declared.is_generic else ""
-    name = own_name or CLASSES.get(model_type if isinstance(model_type, str) else "", "")
+    name = class_of(path.parent, declared)
     layout = LAYOUTS.get(name)
     if layout is None:
         return None
@@ -108,6 +106,15 @@ def from_model(path: Path, declared: Settings) -> Vocabulary | None:
     declared = replace(declared, config=names | declared.config)
     vocabulary = unigram.from_json(content, declared, path)
     return vocabulary or tokenizer_json.from_json(content, declared, path)
+
+
+def class_of(folder: Path, declared: Settings) -> str:
+    """The tokenizer class of a folder, which its files or its model type name; may be empty."""
+    if declared.tokenizer and not declared.is_generic:
+        return declared.tokenizer
+    network = folder / NETWORK
+    model_type = read_json_object(network).get("model_type") if network.exists() else None
+    return CLASSES.get(model_type, "") if isinstance(model_type, str) else ""
 
 
 def read_model(path: Path) -> Model:

@@ -26,10 +26,12 @@ FAMILIES: dict[str, Family] = {
             "camembert",
             "albert",
             "electra",
+            "ernie",
             "mpnet",
             "deberta",
             "modernbert",
             "nomic",
+            "gte",
         ),
     )
 }

@@ -8,7 +8,7 @@ from engine.messages import Message
 from engine.messages.explore.text import TextQuestion, Token
 from engine.messages.question import Answer
 
-TableName = Literal["token", "position", "segment"]
+TableName = Literal["token", "position", "segment", "task"]
 
 
 class Addend(Message):
@@ -28,7 +28,7 @@ class Embedded(Answer):
     kind: Literal["embedded"] = "embedded"
     tokens: tuple[Token, ...]
     addends: tuple[Addend, ...] = Field(
-        description="The token, and position and segment if the family has them."
+        description="The token, and position, segment and task if the network has them."
     )
     sums: tuple[float, ...]
     outcome: tuple[float, ...]

@@ -56,6 +56,7 @@ WITHOUT_FIELD = {  # defaults for missing entries
     "conv_act": "tanh",
     "cls_dropout": None,
     "rotary_emb_base": 1_000.0,
+    "rope_theta": 160_000.0,
 }
 
 

@@ -14,7 +14,7 @@ from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published
 from tests.engine.models.small import folder
 
 ALL_HEADS = Heads(mlm=True, outputs=3)
-ALIKE = ("distilbert", "electra", "nomic_bert")  # in the parts that Explore reads
+ALIKE = ("distilbert", "electra", "ernie", "gte", "nomic_bert")  # in the parts that Explore reads
 FAMILIES = [
     pytest.param(name, marks=pytest.mark.long) if name in ALIKE else name
     for name in ("bert", *OWN_NETWORKS)

@@ -15,6 +15,7 @@ def tables(known):
     """The word, position and segment tables of transformers, and their module."""
     part = known.model.base_model.embeddings
     names = {"position": "position_embeddings", "segment": "token_type_embeddings"}
+    names["task"] = "task_type_embeddings"
     words = "tok_embeddings" if known.family == "modernbert" else "word_embeddings"
     result = {"token": getattr(part, words)}
     for name, theirs in names.items():

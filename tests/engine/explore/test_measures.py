@@ -43,8 +43,8 @@ def parts(known, layer):
             for part, weight in zip(result, attention.Wqkv.weight.chunk(3), strict=True):
                 part.weight = torch.nn.Parameter(weight)
             return *result, attention.Wo
-        case "nomic_bert":
-            attention = model.nomic_bert.layers[layer].self_attn
+        case "nomic_bert" | "gte":
+            attention = getattr(model, family).layers[layer].self_attn
             return attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj
         case "mpnet":
             attention = model.mpnet.encoder.layer[layer].attention.attn

@@ -106,9 +106,9 @@ def test_non_finite_weights_are_reported(tmp_path):
 def get_head(known):
     """The head that transformers applies after the last layer."""
     match known.family:
-        case "bert" | "deberta-v2" | "nomic_bert":
+        case "bert" | "ernie" | "deberta-v2" | "nomic_bert":
             return known.model.cls
-        case "roberta" | "mpnet":
+        case "roberta" | "mpnet" | "gte":
             return known.model.lm_head
         case "albert":
             return known.model.predictions

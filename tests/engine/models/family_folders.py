@@ -16,6 +16,8 @@ from engine.config.families.camembert import CamembertSpec
 from engine.config.families.deberta import DebertaSpec
 from engine.config.families.distilbert import DistilBertSpec
 from engine.config.families.electra import ElectraSpec
+from engine.config.families.ernie import ErnieSpec
+from engine.config.families.gte import GteSpec
 from engine.config.families.modernbert import ModernBertSpec
 from engine.config.families.mpnet import MpnetSpec
 from engine.config.families.nomic import NomicBertSpec
@@ -128,6 +130,13 @@ EXAMPLES = {
         SIZES | {"max_position_embeddings": 48, "embedding_size": 10},
         ("Model", "ForMaskedLM"),
     ),
+    "ernie": Example(
+        "Ernie",
+        ErnieSpec(**SMALL, max_positions=48, task_embedding=True),
+        ErnieSpec(),
+        SIZES | {"max_position_embeddings": 48, "use_task_id": True},
+        ("Model", "ForMaskedLM", "ForNextSentencePrediction", "ForPreTraining"),
+    ),
     "mpnet": Example(
         "MPNet",
         MpnetSpec(**SMALL, max_positions=48),
@@ -187,6 +196,17 @@ EXAMPLES = {
         },
         ("Model", "ForMaskedLM"),
     ),
+    "gte": Example(
+        "Gte",
+        GteSpec(**SMALL, max_positions=48, rotary_base=100.0),
+        GteSpec(vocab_size=250048),
+        SIZES
+        | {
+            "max_position_embeddings": 48,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 100.0},
+        },
+        ("Model", "ForMaskedLM"),
+    ),
 }
 
 OTHERS = tuple(name for name in EXAMPLES if name != "bert")
@@ -211,8 +231,9 @@ def _tokenizer_files(family: str) -> dict[str, bytes]:
 def _train_tokenizer(family: str, folder: Path) -> Path:
     if family == "roberta":
         return byte_level(folder, TEXTS, 500)
-    if family in ("xlm-roberta", "camembert"):
-        return many_languages(folder, TEXTS, 120, family)
+    if family in ("xlm-roberta", "camembert", "gte"):
+        written = "xlm-roberta" if family == "gte" else family
+        return many_languages(folder, TEXTS, 120, written)
     if family == "mpnet":
         return word_pieces(folder, WORDS)
     if family in ("albert", "deberta-v2"):

@@ -53,10 +53,12 @@ BASE_PARAMETERS = {
     "camembert": 110_031_360,
     "albert": 11_092_992,
     "electra": 108_891_648,
+    "ernie": 108_891_648,
     "mpnet": 108_895_872,
     "deberta-v2": 183_831_552,
     "modernbert": 149_014_272,
     "nomic_bert": 136_731_648,
+    "gte": 305_368_320,
 }
 NO_DROPOUT = {n: {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0} for n in OTHERS}
 NO_DROPOUT["albert"] |= {"classifier_dropout_prob": 0.0}
@@ -349,6 +351,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("distilbert", {"activation": "xielu"}, "asks for the activation “xielu”"),
     ("roberta", {"model_type": "bert"}, "The file contains no layers of BERT"),
     ("roberta", {"model_type": "longformer"}, "Longformer is an encoder that BERT Studio does"),
+    ("gte", {"model_type": "new"}, "GTE with its own code is an encoder that BERT Studio does"),
+    ("gte", {"rope_parameters": {"rope_type": "yarn"}}, "rope_type to “yarn”"),
+    ("gte", {"rope_scaling": {"type": "ntk", "factor": 8.0}}, "rope_scaling to “"),
     ("roberta", {"model_type": "gpt2"}, "GPT-2 is not a text encoder like BERT"),
     ("roberta", {"pad_token_id": 0}, "padding token has id 0 in config.json, but 1"),
     ("roberta", {"pad_token_id": None}, "pad_token_id: must be a whole number"),

@@ -72,6 +72,17 @@ def sentence_pieces(lowercase: bool, accents: bool, states: bool):
     )
 
 
+def unigram(family: str, names: bool):
+    without_class = () if names else ("tokenizer_class",)
+    return (
+        f"{family}, class named {names}",
+        family,
+        lambda f: without(
+            published_tokenizers.many_languages(f, TEXTS * 20, 80, family), *without_class
+        ),
+    )
+
+
 BOTH = (True, False)
 FOLDERS = [
     *(bert(name, {}, lowercase=False) for name in BERT),
@@ -81,6 +92,7 @@ FOLDERS = [
     bert("BertTokenizer", {}, handle_chinese_chars=False),
     *(byte_level(*values) for values in itertools.product(BOTH, BOTH)),
     *(sentence_pieces(*values) for values in itertools.product(BOTH, BOTH, BOTH)),
+    *(unigram(*values) for values in itertools.product(("xlm-roberta", "camembert"), BOTH)),
 ]
 
 

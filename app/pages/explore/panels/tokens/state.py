@@ -80,7 +80,7 @@ class TokensState(QObject):
         return answer if is_current else None
 
     def tables(self, side: int = 0) -> tuple[TableName, ...]:
-        """The embeddings that the model adds up; all three until known."""
+        """The embeddings that the model adds up; those of BERT until known."""
         answer = self.answer(side)
         return (
             ("token", "position", "segment")

@@ -27,7 +27,8 @@ from app.widgets.text.chips import AS_STORED, token_text
 from engine.messages.explore.embeddings import TableName
 
 TOKEN, ID, FIRST_NORM = 0, 1, 4  # columns
-ADDENDS: dict[TableName, Role] = {"token": CHART[0], "position": CHART[1], "segment": CHART[2]}
+TABLES: tuple[TableName, ...] = ("token", "position", "segment", "task")
+ADDENDS = dict(zip(TABLES, CHART, strict=False))
 DIGITS = 3  # decimals
 
 
@@ -68,6 +69,7 @@ class TokensModel(ColumnsModel[Row]):
             "token": (self.tr("‖token‖"), self.tr("Norm of the token embedding")),
             "position": (self.tr("‖position‖"), self.tr("Norm of the position embedding")),
             "segment": (self.tr("‖segment‖"), self.tr("Norm of the segment embedding")),
+            "task": (self.tr("‖task‖"), self.tr("Norm of the task embedding")),
         }
         norms = [
             *(titles[table] for table in tables),
