@@ -32,10 +32,26 @@ ENCODERS = {  # model_type → kind
     "canine": Other("CANINE", "Canine", True),
     "convbert": Other("ConvBERT", "ConvBert", True),
     "data2vec-text": Other("data2vec", "Data2VecText", True),
-    "deberta": Other("DeBERTa (the first version)", "Deberta", True),
+    "deberta": Other(
+        "DeBERTa (the first version)",
+        "Deberta",
+        True,
+        phrase(
+            "Its layers project distances by matrices of their own, which no network here has. "
+            "DeBERTa v3 can be loaded."
+        ),
+    ),
     "ernie_m": Other("ERNIE-M", "ErnieM", True),
     "esm": Other("ESM", "Esm", True),
-    "eurobert": Other("EuroBERT", "EuroBert", True),
+    "eurobert": Other(
+        "EuroBERT",
+        "EuroBert",
+        True,
+        phrase(
+            "Its layers are those of Llama, with RMSNorm and heads that share keys, which no "
+            "network here has. XLM-RoBERTa and mmBERT read the same languages."
+        ),
+    ),
     "flaubert": Other("FlauBERT", "Flaubert", True),
     "fnet": Other("FNet", "FNet", True),
     "funnel": Other("Funnel Transformer", "Funnel", True),

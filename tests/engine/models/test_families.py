@@ -401,6 +401,16 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.parametrize("name", ["deberta", "eurobert", "longformer", "new"])
+def test_a_popular_network_is_refused_with_a_reason(name, tmp_path):
+    folder = published_folder("bert", "Model", tmp_path / "theirs")[0]
+    config = json.loads((folder / "config.json").read_bytes())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": name}))
+    with pytest.raises(BadCheckpoint, match="is an encoder that BERT Studio does not") as raised:
+        load(folder)
+    assert "which no network here has" in raised.value.advice or "“gte”" in raised.value.advice
+
+
 @pytest.mark.parametrize("family", dict.fromkeys(family for family, _, _ in REFUSED))
 def test_an_invalid_config_is_refused(family, tmp_path):
     folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from tokenizers import Tokenizer as LibraryTokenizer
-from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer
 
 from engine.models.checkpoint import load, save
@@ -52,6 +52,31 @@ def unigram(folder: Path) -> dict:
     tokens = dict(zip(keys, NAMES, strict=True))
     _write(folder, tokenizer_class="PreTrainedTokenizerFast", **tokens)
     return {"pad_token_id": 1}
+
+
+def spaced_bpe(folder: Path) -> dict:
+    """Like mmBERT: the BPE of Gemma, which falls back to bytes, under a ModernBERT."""
+    names = ("<pad>", "<eos>", "<bos>", "<unk>", "<mask>")
+    tokenizer = LibraryTokenizer(models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    tokens = [*names, *(f"<0x{n:02X}>" for n in range(256))]
+    trainer = trainers.BpeTrainer(vocab_size=500, special_tokens=tokens, show_progress=False)
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<bos> $A <eos>",
+        pair="<bos> $A <eos> $B:1 <eos>:1",
+        special_tokens=[("<bos>", 2), ("<eos>", 1)],
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    keys = ("pad_token", "eos_token", "bos_token", "unk_token", "mask_token")
+    named = dict(zip(keys, names, strict=True)) | {"cls_token": "<bos>", "sep_token": "<eos>"}
+    inputs = ["input_ids", "attention_mask"]
+    _write(folder, tokenizer_class="PreTrainedTokenizerFast", model_input_names=inputs, **named)
+    return {"pad_token_id": 0}
 
 
 def word_end_bpe(folder: Path) -> dict:
@@ -136,6 +161,7 @@ def cased_wordpiece(folder: Path) -> dict:
         ("camembert", camembert),
         ("bert", unigram),
         ("bert", word_end_bpe),
+        ("modernbert", spaced_bpe),
         ("bert", byte_level_bpe),
         ("roberta", wordpiece),
         ("distilbert", unigram),
