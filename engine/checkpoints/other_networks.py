@@ -6,7 +6,7 @@ The error for an unsupported model names its kind in one sentence.
 from dataclasses import dataclass
 
 from engine.errors import BadCheckpoint
-from engine.phrases import phrase
+from engine.phrases import Phrase, phrase
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,13 @@ class Other:
         title: name in papers.
         classes: prefix of its classes in transformers.
         encodes: True for text encoders like BERT.
-        reason: a sentence on what the program lacks, or what to load instead; may be empty.
+        reason: a sentence on what the program lacks, or what to load instead.
     """
 
     title: str
     classes: str
     encodes: bool = False
-    reason: str = ""
+    reason: Phrase | None = None
 
 
 ENCODERS = {  # model_type → kind

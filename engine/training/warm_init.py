@@ -68,6 +68,7 @@ def warm_init(
 
     embeddings = network.encoder.embeddings
     assert isinstance(embeddings, Embeddings) and embeddings.position is not None
+    assert embeddings.segment is not None
     embeddings.token.weight.zero_()
     embeddings.token.weight[:, :word_size] = vectors * (WORD_STD / std)
     embeddings.segment.weight.normal_(std=SMALL_STD)
