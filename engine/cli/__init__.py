@@ -60,6 +60,7 @@ COMMANDS = {  # by name, the module and function
     "similarity": "engine.cli.similarity:similarity",
     "vectors": "engine.cli.similarity:vectors_command",
     "nearest": "engine.cli.similarity:nearest_command",
+    "shrink": "engine.cli.shrinking:shrink",
     "export": "engine.cli.exporting:export",
     "export-data": "engine.cli.exporting_data:export_data_command",
     "get": "engine.cli.hub:get",

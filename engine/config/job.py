@@ -200,6 +200,20 @@ def adapters_have_a_model(job: "JobSpec") -> Iterator[Problem]:
         )
 
 
+def teacher_has_outputs(job: "JobSpec") -> Iterator[Problem]:
+    """A teacher is for tasks that predict labels or a number for the input as a whole."""
+    head = job.task.info.head
+    can_learn = head is not None and head.can_teach and job.features.vectors == FINE_TUNED
+    if job.training.teacher is not None and not can_learn:
+        yield Problem(
+            phrase(
+                "A teacher is for fine-tuning on labels or numbers of whole texts: leave "
+                "training.teacher empty"
+            ),
+            ("training.teacher", "task"),
+        )
+
+
 def each_process_has_examples(job: "JobSpec") -> Iterator[Problem]:
     """Every process gets a share of each batch."""
     processes, batch_size = job.hardware.processes, job.training.batch_size
@@ -256,6 +270,7 @@ RULES: tuple[Callable[["JobSpec"], Iterator[Problem]], ...] = (
     features_have_a_model,
     cached_layers_are_frozen,
     adapters_have_a_model,
+    teacher_has_outputs,
     each_process_has_examples,
     shards_are_whole_weights,
     search_has_values,

@@ -170,6 +170,11 @@ class Head:
         return self.has_labels and not self.reads_tokens
 
     @property
+    def can_teach(self) -> bool:
+        """True if another network can learn its outputs: labels or a number for whole inputs."""
+        return self.labels_inputs or (self.predicts_numbers and not self.pools)
+
+    @property
     def tags_tokens(self) -> bool:
         """True if it predicts a label for each token."""
         return self.has_labels and self.reads_tokens

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.random import Generator
+from torch import Tensor
 
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks.multi_label import MultiLabel
@@ -28,7 +29,6 @@ from engine.evaluation.multi_label import (
 )
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
-from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.baselines import (
     Floats,
@@ -44,11 +44,9 @@ from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
     Baseline,
     Batch,
-    Counts,
     Examples,
     Learner,
     LogitsCollector,
-    Losses,
     ranked_labels,
 )
 from engine.tasks.row_predictions import RowPredictions
@@ -65,6 +63,7 @@ class MultiLabelLearner(WholeTextLearner):
     """
 
     task: MultiLabel
+    term = "labels"
 
     def fit_labels(self, rows: Rows) -> None:
         sets = self._sets(rows)
@@ -128,17 +127,15 @@ class MultiLabelLearner(WholeTextLearner):
         ]
         return [", ".join(labels) or phrase("no label") for labels in sets]
 
-    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
-        counts = counts or self.counts(batch)
-        logits = network.logits(*batch.inputs)  # [B, C]
+    def label_loss(self, logits: Tensor, targets: Tensor, count: float | Tensor) -> Tensor:
         weights = self.weights_on(logits.device)
         summed = F.binary_cross_entropy_with_logits(
-            logits, batch.targets, reduction="sum", pos_weight=weights
+            logits, targets, reduction="sum", pos_weight=weights
         )
-        return {"labels": summed / counts["labels"]}
+        return summed / count
 
-    def counts(self, batch: Batch) -> dict[str, float]:
-        return {"labels": batch.targets.numel() or 1}
+    def label_count(self, batch: Batch) -> float:
+        return batch.targets.numel()
 
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all labels, most likely first."""

@@ -27,7 +27,7 @@ from engine.models.network import Network
 from engine.tasks.baselines import Floats, get_targets, tfidf_features, whole_text_baseline
 from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs
-from engine.tasks.learner import Baseline, Batch, Counts, Examples, Learner, LogitsCollector, Losses
+from engine.tasks.learner import Baseline, Batch, Examples, Learner, LogitsCollector
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.whole_text import WholeTextLearner
 from engine.tokenizers.tokenizer import Tokenizer
@@ -65,11 +65,8 @@ class RegressionLearner(WholeTextLearner):
         assert isinstance(network.task, TaskHead) and examples.targets is not None
         network.task.dense.bias.fill_(float(examples.targets.mean(dtype=np.float64)))
 
-    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
-        counts = counts or self.counts(batch)
-        numbers = network.logits(*batch.inputs)[:, 0]  # [B]
-        summed = F.mse_loss(numbers, batch.targets, reduction="sum")
-        return {"number": summed / counts["number"]}
+    def label_loss(self, logits: Tensor, targets: Tensor, count: float | Tensor) -> Tensor:
+        return F.mse_loss(logits[:, 0], targets, reduction="sum") / count
 
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The number, and the range of the training rows if known."""

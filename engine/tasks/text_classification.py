@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.random import Generator
+from torch import Tensor
 
 from engine.config.prediction import PredictionSettings
 from engine.config.task import shorten
@@ -25,7 +26,6 @@ from engine.evaluation.prediction_sets import members
 from engine.evaluation.text_classification import ClassReport, cross_entropies, report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
-from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.baselines import (
     EPSILON,
@@ -43,11 +43,9 @@ from engine.tasks.learner import (
     DEFAULT_PREDICTION,
     Baseline,
     Batch,
-    Counts,
     Examples,
     Learner,
     LogitsCollector,
-    Losses,
     count_targets,
     ranked_labels,
     scaled_cross_entropy,
@@ -67,6 +65,7 @@ class TextClassificationLearner(WholeTextLearner):
     """
 
     task: ClassTask
+    term = "classes"
 
     def fit_labels(self, rows: Rows) -> None:
         counts = Counter(_labels(rows))
@@ -111,17 +110,13 @@ class TextClassificationLearner(WholeTextLearner):
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [self._labels[index] for index in batch.targets.tolist()]
 
-    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
-        counts = counts or self.counts(batch)
-        logits = network.logits(*batch.inputs)  # [B, C]
+    def label_loss(self, logits: Tensor, targets: Tensor, count: float | Tensor) -> Tensor:
         weights, smoothing = self.weights_on(logits.device), self.task.label_smoothing
-        loss = scaled_cross_entropy(logits, batch.targets, counts["classes"], weights, smoothing)
-        return {"classes": loss}
+        return scaled_cross_entropy(logits, targets, count, weights, smoothing)
 
-    def counts(self, batch: Batch) -> dict[str, float]:
+    def label_count(self, batch: Batch) -> float:
         targets, weights = batch.targets, self._weights
-        count = len(targets) if weights is None else float(weights[targets.cpu()].sum())
-        return {"classes": count or 1}
+        return len(targets) if weights is None else float(weights[targets.cpu()].sum())
 
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all classes, most likely first."""

@@ -10,21 +10,49 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.random import Generator
+from torch import Tensor
 
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
+from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.tasks.learner import Batch, Examples, Learner, random_tokens
+from engine.tasks.learner import Batch, Counts, Examples, Learner, Losses, random_tokens
 from engine.tokenizers.tokenizer import Tokenizer
 
 
 class WholeTextLearner(Learner):
-    """Tokenizes a text or a pair of each row; a task adds the targets and the loss."""
+    """Tokenizes a text or a pair of each row; a task adds the targets and the loss.
+
+    If it is `taught`, the targets are the outputs of a teacher, float32 [rows, C], and the loss is
+    the mean squared difference from them (Ba and Caruana 2014, §2.2).
+    """
 
     tokenization = "examples"
+    taught = False
+
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
+        counts = counts or self.counts(batch)
+        logits = network.logits(*batch.inputs)  # [B, C]
+        count = counts[self.term]
+        if self.taught:
+            return {self.term: F.mse_loss(logits, batch.targets, reduction="sum") / count}
+        return {self.term: self.label_loss(logits, batch.targets, count)}
+
+    def counts(self, batch: Batch) -> dict[str, float]:
+        count = batch.targets.numel() if self.taught else self.label_count(batch)
+        return {self.term: count or 1}
+
+    @abstractmethod
+    def label_loss(self, logits: Tensor, targets: Tensor, count: float | Tensor) -> Tensor:
+        """Loss of logits [B, C] against labels, summed and divided by `count`."""
+
+    def label_count(self, batch: Batch) -> float:
+        """Divisor of the mean of `label_loss`."""
+        return batch.size
 
     @abstractmethod
     def targets(self, rows: Rows) -> np.ndarray | None:

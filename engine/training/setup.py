@@ -15,6 +15,7 @@ from engine.tasks.learner import Learner, special_ids
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
 from engine.training.data.batch_order import evaluation_interval, save_interval
+from engine.training.data.teaching import learn_from_teacher
 from engine.training.data.tokenizer import tokenizer_for
 from engine.training.data.training_data import TrainingData, read_rows, tokenise
 from engine.training.network import configure, network_for
@@ -92,6 +93,8 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
             "Inputs are truncated to {limit} tokens, the maximum of this model.", limit=limit
         )
     data = tokenise(training_rows, tokenizer, limit, context.stage)
+    if settings.teacher is not None:
+        data = learn_from_teacher(data, training_rows, settings.teacher, context.stage)
     if resume_from is None:
         _note_examples(context, data)
         if isinstance(job.base_model, FromScratch):

@@ -57,6 +57,7 @@ READING = {
     "fill": [["a [MASK]", "--model", "IN"]],
     "attention": [["a text", "--model", "IN", "--out", "NEW.npy"]],
     "heads": [["IN", "--texts", "DATA"], ["MODEL", "--texts", "IN"], ["MODEL", "--data", "IN"]],
+    "shrink": [["IN", "--into", "NEW"]],
     "export": [["IN", "--to", "NEW"], ["MODEL", "--to", "NEW", "--texts", "IN"]],
     "push": [["IN", "me/model", "--dry-run"]],
     "get": [],

@@ -46,6 +46,10 @@ CASES = {
         "training": {"cache_frozen_layers": True, "frozen_layers": 2},
     },
     ("training.lora_rank", "base_model"): {"base_model": SCRATCH, "training": {"lora_rank": 8}},
+    ("training.teacher", "task"): {
+        "task": {"kind": "pretraining"},
+        "training": {"teacher": "models/teacher"},
+    },
     ("hardware.processes", "training.batch_size"): {
         "hardware": {"processes": 8},
         "training": {"batch_size": 4},
