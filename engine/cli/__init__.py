@@ -61,6 +61,7 @@ COMMANDS = {  # by name, the module and function
     "vectors": "engine.cli.similarity:vectors_command",
     "nearest": "engine.cli.similarity:nearest_command",
     "shrink": "engine.cli.shrinking:shrink",
+    "words": "engine.cli.words:words",
     "export": "engine.cli.exporting:export",
     "export-data": "engine.cli.exporting_data:export_data_command",
     "get": "engine.cli.hub:get",

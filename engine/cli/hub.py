@@ -10,6 +10,8 @@ import typer
 from engine.checkpoints.archives import SUFFIXES, model_name
 from engine.cli.options import ModelFolder
 from engine.cli.progress import ProgressLine
+from engine.data.word_vectors.reading import examine, is_meant, vectors_name
+from engine.data.word_vectors.store import convert
 from engine.errors import StudioError
 from engine.files.home import Home, free_folder
 from engine.files.untrusted import check_folder
@@ -56,7 +58,11 @@ def get(
 
 def import_model(
     folder: Annotated[
-        Path, typer.Argument(help="A model folder, or an archive of one (.zip, .tar.gz, .tar).")
+        Path,
+        typer.Argument(
+            help="A model folder, an archive of one (.zip, .tar.gz, .tar), or a file of word "
+            "vectors (GloVe, word2vec)."
+        ),
     ],
     name: Annotated[str, typer.Option(help="Name of the model. Default: that of the folder.")] = "",
     base: Annotated[
@@ -69,13 +75,17 @@ def import_model(
 ) -> None:
     """Import a model folder or archive among your models, as on the Models page.
 
-    Its files are copied and never changed. Prints the new folder.
+    Its files are copied and never changed. Prints the new folder. A file of word vectors is
+    converted once, so that it is mapped and never read whole.
     """
-    from engine.explore import importing
-
     home = Home()
     home.make()
     folder = folder.absolute()
+    if is_meant(folder):
+        _import_vectors(folder, free_folder(home.vectors, name or vectors_name(folder)))
+        return
+    from engine.explore import importing
+
     if not folder.name.lower().endswith(SUFFIXES) or not folder.is_file():
         check_folder(folder)
     into = free_folder(home.models, name or model_name(folder))
@@ -171,6 +181,16 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
         _, report = import_checkpoint(path, into)
     shutil.rmtree(path, ignore_errors=True)
     _print_imported(into, report)
+
+
+def _import_vectors(file: Path, into: Path) -> None:
+    layout = examine(file)
+    echo_error(layout.sentence())
+    with ProgressLine(sys.stderr) as line:
+        facts = convert(file, into, lambda done: line.draw(f"{100 * done:.0f} %"))
+    for remark in facts.remarks():
+        echo_error(f"note: {remark}")
+    echo(str(into))
 
 
 def _print_imported(into: Path, report: LoadReport) -> None:

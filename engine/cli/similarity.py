@@ -22,6 +22,7 @@ from engine.config.dataset import SplitName
 from engine.errors import StudioError
 from engine.files.shipped import minilm
 from engine.files.table_files import check_suffix, write_table
+from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json
 
 if TYPE_CHECKING:
@@ -97,6 +98,21 @@ def vectors(
     model: Encoder = None,
     data: Stored = None,
     part: Part = "train",
+    word: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "Write instead one vector for each occurrence of this word in the texts, the mean "
+                "of its tokens, with its text; with .npy, the texts are in a .csv of that name."
+            )
+        ),
+    ] = "",
+    layer: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="With --word: after this layer; 0 is the embeddings. Default: the last."
+        ),
+    ] = None,
     max_length: MaxLength = None,
     batch_size: BatchSize = 32,
     **extra: Any,
@@ -107,6 +123,9 @@ def vectors(
     check_suffix(out, (".npy", ".parquet", ".jsonl"))
     rows = _rows(file, data, part, READING.select(extra), TEXT_COLUMN.select(extra))
     loaded = _load(model)
+    if word.strip():
+        _write_word(loaded, word.strip(), layer, rows, out)
+        return
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
     if out.suffix.lower() == ".npy":
         save_array(out, encoded)
@@ -152,6 +171,24 @@ def nearest(
         echo(f"{line['cosine']:7.4f}  {line['line']:>6}  {line['text']}")
 
 
+def _write_word(loaded: "Checkpoint", word: str, layer: int | None, rows: Texts, out: Path) -> None:
+    from engine.explore.word_occurrences import find_vectors, save
+
+    with ProgressLine(sys.stderr) as line:
+        found = find_vectors(
+            loaded,
+            word,
+            [(text, None) for text in rows.texts],
+            layer,
+            lambda done, total: line.draw(f"Reading texts: {done:,} of {total:,}"),
+        )
+    save(out, found, rows.cells)
+    if found.unread:
+        echo_error(f"note: {unread_note(found.unread)}")
+    count, size = found.vectors.shape
+    echo(f"{count} vectors of {size} numbers written to {out}")
+
+
 def _encode(
     loaded: "Checkpoint", texts: Sequence[str], max_length: int | None, batch_size: int
 ) -> "NDArray[np.float32]":
@@ -167,6 +204,12 @@ def _encode(
             lambda done, total: line.draw(f"Computing vectors: {done:,} of {total:,} batches"),
             _print_truncated,
         )
+
+
+def unread_note(count: int) -> str:
+    return phrase(
+        "{n} further occurrence(s) come after the last token that the model reads.", n=count
+    )
 
 
 def _print_truncated(texts: int, tokens: int) -> None:

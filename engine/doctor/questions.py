@@ -38,7 +38,13 @@ from engine.messages.explore.text_set import (
     WeighHeads,
 )
 from engine.messages.explore.token_scores import ApplyLens, ScoreTokens
-from engine.messages.explore.word_vectors import CompareWord, FindTokens, FindWords
+from engine.messages.explore.word_relations import RelateWords
+from engine.messages.explore.word_vectors import (
+    CompareWord,
+    FindTokens,
+    FindWords,
+    SaveWordVectors,
+)
 from engine.messages.question import Answer, Question
 from engine.worker.answerers import ANSWERERS
 from engine.worker.context import WorkerContext
@@ -83,6 +89,13 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     film = TEXT.index("film")
     word: dict[str, Any] = {"text": TEXT, "start": film, "end": film + len("film"), "layer": 1}
     yield FindTokens(checkpoint=models.pretrained, **word)
+    yield RelateWords(
+        checkpoint=models.pretrained,
+        words=("film", "dog"),
+        signs=(1, -1),
+        texts=(TEXT, "a dog"),
+        layer=1,
+    )
     yield SuggestWords(**words, start=2, end=6)
     classes: dict[str, Any] = {"checkpoint": models.classifier, "text": TEXT}
     yield Predict(**classes)
@@ -106,6 +119,7 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield CompareModels(**many, other=models.pretrained)
     yield PlaceTexts(**many)
     yield FindWords(**many, **word)
+    yield SaveWordVectors(**many, word="film", file=scratch / "film.npy")
     near: dict[str, Any] = {"checkpoint": models.sentences, "data": models.data, "part": "train"}
     yield EncodeRows(**near, file=scratch / "rows.npy")
     yield FindNearest(**near, file=scratch / "rows.npy", text=TEXT, top=5)

@@ -52,7 +52,7 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
     tokens_of_texts = list[Tensor]()
     embedding = checkpoint.network.encoder.embeddings.token.weight
     for index, text in enumerate(texts):
-        tokens, hidden = _hidden(checkpoint, text)
+        tokens, hidden = hidden_states(checkpoint, text)
         tokens_of_texts.append(_ordinary(tokens, hidden))
         for start, end in find_occurrences(word, text):
             indices = tokens_between(tokens, start, end)
@@ -68,7 +68,9 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
             word=word,
         )
     for text, pair in TEXTS:
-        tokens_of_texts.append(_ordinary(*_hidden(checkpoint, f"{text} {pair or ''}".strip())))
+        tokens_of_texts.append(
+            _ordinary(*hidden_states(checkpoint, f"{text} {pair or ''}".strip()))
+        )
     shown = torch.stack(vectors, 1)  # [L + 1, N, D]
     rows = torch.stack(static) if static[0].size(-1) == shown.size(-1) else None
     random = random_cosines(tokens_of_texts)
@@ -85,13 +87,27 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
     )
 
 
-def tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[int]:
-    """Indices of the tokens that share characters with a span of the first text."""
+def tokens_between(tokens: Sequence[Token], start: int, end: int, segment: int = 0) -> list[int]:
+    """Indices of the tokens that share characters with a span of the first text or the second."""
     return [
         n
         for n, token in enumerate(tokens)
-        if not token.special and token.segment == 0 and token.start < end and token.end > start
+        if not token.special
+        and token.segment == segment
+        and token.start < end
+        and token.end > start
     ]
+
+
+def hidden_states(
+    checkpoint: Checkpoint, text: str, pair: str | None = None, layer: int | None = None
+) -> tuple[tuple[Token, ...], Tensor]:
+    """The tokens, and float [L + 1, T, D], or of one layer, at most the last, [1, T, D]."""
+    inputs = encode_text(checkpoint, text, pair)
+    hidden = checkpoint.network.encoder(inputs.tokens, inputs.segments, keep_hidden=True).hidden
+    if layer is not None:
+        hidden = hidden[min(layer, len(hidden) - 1) :][:1]
+    return inputs.records, require_finite(torch.cat(hidden)).cpu()
 
 
 def find_occurrences(word: str, text: str) -> list[tuple[int, int]]:
@@ -121,17 +137,6 @@ def random_cosines(texts: list[Tensor]) -> list[float]:
         sides.append(torch.stack([usable[t][:, n] for t, n in zip(chosen, tokens, strict=True)], 1))
     means: list[float] = F.cosine_similarity(sides[0], sides[1], dim=-1).mean(1).tolist()
     return means
-
-
-def _hidden(
-    checkpoint: Checkpoint, text: str, pair: str | None = None, layer: int | None = None
-) -> tuple[tuple[Token, ...], Tensor]:
-    """The tokens, and float [L + 1, T, D], or of one layer, at most the last, [1, T, D]."""
-    inputs = encode_text(checkpoint, text, pair)
-    hidden = checkpoint.network.encoder(inputs.tokens, inputs.segments, keep_hidden=True).hidden
-    if layer is not None:
-        hidden = hidden[min(layer, len(hidden) - 1) :][:1]
-    return inputs.records, require_finite(torch.cat(hidden)).cpu()
 
 
 def _ordinary(tokens: tuple[Token, ...], hidden: Tensor) -> Tensor:
@@ -214,7 +219,7 @@ def find_words(
 @torch.inference_mode()
 def word_vector(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Tensor:
     """The mean of the vectors of the word's tokens, float [D]."""
-    tokens, hidden = _hidden(checkpoint, question.text, None, question.layer)
+    tokens, hidden = hidden_states(checkpoint, question.text, None, question.layer)
     indices = tokens_between(tokens, question.start, question.end)
     if not indices:
         raise StudioError(
@@ -232,7 +237,7 @@ def encode_words(
     tokens; places: int [N, 3], index in the pair, first and last character."""
     counts, vectors, positions = list[int](), list[Tensor](), list[tuple[int, int, int]]()
     for text, pair in texts:
-        tokens, hidden = _hidden(checkpoint, text, pair, layer)
+        tokens, hidden = hidden_states(checkpoint, text, pair, layer)
         words: dict[tuple[int, int], list[int]] = {}
         for index, token in enumerate(tokens):
             if not token.special and token.word is not None:

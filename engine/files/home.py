@@ -38,6 +38,7 @@ class Home:
         self.datasets = self.root / "datasets"
         self.edits = self.root / "edits"
         self.models = self.root / "models"
+        self.vectors = self.root / "vectors"  # of words, one folder for each imported file
         self.runs = self.root / "runs"
         self.results = self.root / "results"  # of the models, one folder each
         self.curves = self.root / "curves"  # live, for TensorBoard and MLflow
@@ -52,7 +53,9 @@ class Home:
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         if is_new and os.name == "posix":
             self.root.chmod(0o700)
-        for folder in (self.backups, self.datasets, self.models, self.runs, self.cache):
+        for folder in (
+            *(self.backups, self.datasets, self.models, self.vectors, self.runs, self.cache),
+        ):
             folder.mkdir(mode=0o700, exist_ok=True)
 
     def _check(self) -> None:

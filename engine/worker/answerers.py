@@ -28,6 +28,8 @@ from engine.explore import (
     text_map,
     text_scores,
     token_scores,
+    word_occurrences,
+    word_relations,
     word_vectors,
 )
 from engine.explore.ablation import ablate, average_heads
@@ -62,11 +64,18 @@ from engine.messages.explore.text_set import (
     WeighHeads,
 )
 from engine.messages.explore.token_scores import ApplyLens, ScoreTokens
-from engine.messages.explore.word_vectors import CompareWord, FindTokens, FindWords
+from engine.messages.explore.word_relations import RelateWords
+from engine.messages.explore.word_vectors import (
+    CompareWord,
+    FindTokens,
+    FindWords,
+    SaveWordVectors,
+)
 from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.labelling import FindLabelErrors, SuggestLabels
 from engine.messages.question import Answer, Question, Working
+from engine.messages.word_vectors import ImportVectors, VectorsImported
 from engine.models.checkpoint import Checkpoint, examine
 from engine.phrases import phrase
 from engine.worker.context import WorkerContext, lower_priority
@@ -197,6 +206,19 @@ def _import(question: Import, context: WorkerContext) -> Answer:
     return Imported(to=question.number, folder=question.into, info=info, report=report)
 
 
+def _import_vectors(question: ImportVectors, context: WorkerContext) -> Answer:
+    from engine.data.word_vectors.store import convert
+
+    def report(done: float) -> None:
+        _emit(context, question, phrase("Converting the vectors"), round(1000 * done), 1000)
+
+    return VectorsImported(
+        to=question.number,
+        folder=question.into,
+        facts=convert(question.file, question.into, report),
+    )
+
+
 def _export(question: Export, context: WorkerContext) -> Answer:
     from engine.export.exporting import export
 
@@ -318,6 +340,8 @@ ANSWERERS: dict[type[Question], Answerer] = {
     CompareWord: exact_answerer(word_vectors.compare),
     FindTokens: exact_answerer(word_vectors.find_tokens),
     FindWords: slow_answerer(word_vectors.find_words, has_file=False),
+    SaveWordVectors: slow_answerer(word_occurrences.save_occurrences, has_file=False),
+    RelateWords: exact_answerer(word_relations.relate),
     ScoreTemplates: exact_answerer(templates.score),
     EncodeRows: _encode_rows,
     FindNearest: _find_nearest,
@@ -336,6 +360,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     PlaceTexts: slow_answerer(text_map.map_texts, "serving"),
     Examine: _examine,
     Import: _import,
+    ImportVectors: _import_vectors,
     Export: _export,
     PredictFirst: _predict_first,
     MeasureAgreement: _measure_agreement,

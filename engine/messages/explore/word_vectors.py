@@ -130,3 +130,25 @@ class FindWords(SetQuestion):
     end: int
     layer: int = Field(ge=0)
     top: int = Field(TOP, ge=1)
+
+
+class WordVectorsSaved(SetAnswer):
+    """The vectors of `vectors` occurrences are in `file`; the model does not read `unread` more."""
+
+    kind: Literal["word_vectors_saved"] = "word_vectors_saved"
+    file: Path
+    vectors: int = 0
+    unread: int = 0
+
+
+class SaveWordVectors(SetQuestion):
+    """Write the vectors of a word after a layer, in all texts that have it, to a file.
+
+    The suffix decides: .parquet or .jsonl with the texts, or .npy with a .csv of the texts.
+    """
+
+    answered_by = WordVectorsSaved
+    kind: Literal["save_word_vectors"] = "save_word_vectors"
+    word: str
+    layer: int | None = Field(None, ge=0, description="None: the last.")
+    file: Path

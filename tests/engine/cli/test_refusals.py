@@ -64,6 +64,7 @@ READING = {
     "similarity": [["a text", "another", "--model", "IN"]],
     "vectors": [["IN", "--out", "NEW.npy"], ["DATA", "--model", "IN", "--out", "NEW.npy"]],
     "nearest": [["a text", "IN"], ["a text", "DATA", "--model", "IN"]],
+    "words": [["king", "--vectors", "IN"], ["king", "--model", "IN"]],
     "queue": [["IN"]],
     "tour": [],
     "doctor": [],
