@@ -28,6 +28,7 @@ from engine.config.fields import get_settings
 from engine.config.job import RUN_NAME_LENGTH, FromScratch, JobSpec
 from engine.config.recommended import Recipe
 from engine.config.search import METHODS
+from engine.config.task import AggregatingTask
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.config.validation import describe_validation
@@ -52,6 +53,7 @@ SCRATCH_OPTIONS = (
 )
 ALWAYS_OPTIONS = (
     FieldOptions("Training", "training", TrainingSpec, tuple(get_settings(TrainingSpec))),
+    FieldOptions("Long texts", "task", AggregatingTask, tuple(get_settings(AggregatingTask))),
     FieldOptions("Hardware", "hardware", HardwareSpec, tuple(get_settings(HardwareSpec))),
 )
 

@@ -13,6 +13,7 @@ from engine.config.features import FINE_TUNED, LAYER_SWEEP, Features, Vectors
 from engine.config.fields import setting
 from engine.config.problems import BrokenRules, Problem
 from engine.config.search import SearchSpec, check_search
+from engine.config.task import AggregatingTask
 from engine.config.tasks import AnyTask
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.phrases import phrase
@@ -189,6 +190,24 @@ def cached_layers_are_frozen(job: "JobSpec") -> Iterator[Problem]:
         )
 
 
+def windows_are_read_again(job: "JobSpec") -> Iterator[Problem]:
+    """Windows that are drawn in each step cannot be cached."""
+    task, is_cached = job.task, job.training.cache_frozen_layers
+    if not isinstance(task, AggregatingTask) or not (task.reads_windows and task.windows_per_text):
+        return
+    if is_cached or job.features.vectors != FINE_TUNED:
+        yield Problem(
+            phrase(
+                "Several windows of a text cannot be trained together on cached layers or "
+                "features: set the windows per text in a step to 0, or fine-tune all layers"
+            ),
+            (
+                "task.windows_per_text",
+                "training.cache_frozen_layers" if is_cached else "features.vectors",
+            ),
+        )
+
+
 def adapters_have_a_model(job: "JobSpec") -> Iterator[Problem]:
     """Adapters change trained weights."""
     if job.training.lora_rank and isinstance(job.base_model, FromScratch):
@@ -269,6 +288,7 @@ RULES: tuple[Callable[["JobSpec"], Iterator[Problem]], ...] = (
     model_has_the_direction,
     features_have_a_model,
     cached_layers_are_frozen,
+    windows_are_read_again,
     adapters_have_a_model,
     teacher_has_outputs,
     each_process_has_examples,

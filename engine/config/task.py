@@ -3,7 +3,7 @@
 import math
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, Protocol
+from typing import Annotated, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field
 
@@ -15,6 +15,7 @@ from engine.config.fields import setting
 from engine.config.problems import Problem
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 Role = Literal[
     "text", "pair", "label", "flags", "tags", "answers", "beginning", "endings", "negative"
@@ -322,6 +323,11 @@ class TaskSpec(Spec):
         """All reasons why a data set does not fit this task; `labels` None: not counted yet."""
         yield from ()
 
+    @property
+    def truncates(self) -> bool:
+        """True if it reads only the beginning of long texts."""
+        return self.info.cuts_long_texts
+
     def broken_rules(self) -> Iterator[Problem]:
         """Yield the inconsistent settings."""
         yield from ()
@@ -350,6 +356,100 @@ class TaskSpec(Spec):
     def from_imported(cls, labels: tuple[str, ...]) -> "TaskSpec":
         """The settings for a model that was fine-tuned by another program."""
         return cls(kind=cls.task_name()).with_labels(labels)
+
+
+LongTexts = Literal["truncate", "windows"]
+Aggregation = Literal["mean", "max", "attention", "first"]
+
+
+class WindowedTask(TaskSpec):
+    """A task that can read long texts in overlapping windows.
+
+    `window_length` is set by a run: the tokens of a window, its max. length; 0: not set yet.
+    """
+
+    long_texts: LongTexts = Field(
+        "truncate",
+        title="Long texts",
+        description=(
+            "Texts beyond the max. length: truncated, or read whole in overlapping windows of that "
+            "length, which takes time in proportion to the length of the text."
+        ),
+        json_schema_extra=setting("simple", branch=True),
+    )
+    doc_stride: Annotated[int, Field(ge=0, le=65_536)] = Field(
+        0,
+        title="Document stride",
+        description=(
+            "Tokens between the starts of two windows over a long text; 0 = three quarters of a "
+            "window."
+        ),
+        json_schema_extra=setting(branch=True),
+    )
+    window_length: int = Field(0, ge=0)
+
+    @property
+    def reads_windows(self) -> bool:
+        """True if long texts are read in windows."""
+        return self.long_texts == "windows"
+
+    @property
+    def truncates(self) -> bool:
+        return super().truncates and not self.reads_windows
+
+    def with_window(self, length: int) -> Self:
+        """The same settings for windows of at most `length` tokens."""
+        if self.reads_windows:
+            length = min(self.window_length or length, length)
+        return self.model_copy(update={"window_length": length if self.reads_windows else 0})
+
+
+class AggregatingTask(WindowedTask):
+    """A task that predicts one thing for a whole text, from the outputs of its windows."""
+
+    aggregate: Aggregation = Field(
+        "mean",
+        title="Aggregation of windows",
+        description=(
+            "Prediction for a long text: the mean of the outputs of its windows, their maximum, "
+            "their mean weighted by a learned attention, or the output of the first window."
+        ),
+        json_schema_extra=setting(branch=True),
+    )
+    windows_per_text: Annotated[int, Field(ge=0, le=1024)] = Field(
+        0,
+        title="Windows per text in a step",
+        description=(
+            "Train end to end: gradients flow through this many windows of each text, drawn "
+            "again in every epoch, and memory grows with it. 0 = every window is an example with "
+            "the label of its text."
+        ),
+        json_schema_extra=setting(branch=True, ticks=(0, 2, 4, 8)),
+    )
+
+    @property
+    def scores_windows(self) -> bool:
+        """True if the head has a learned score for each window."""
+        return self.reads_windows and self.aggregate == "attention"
+
+    def broken_rules(self) -> Iterator[Problem]:
+        yield from super().broken_rules()
+        if self.scores_windows and self.windows_per_text < 2:
+            yield Problem(
+                phrase(
+                    "Attention over windows is learned from several windows of a text: set the "
+                    "windows per text in a step to 2 or more, or choose another aggregation"
+                ),
+                ("windows_per_text", "aggregate"),
+            )
+        if self.reads_windows and self.aggregate == "first" and self.windows_per_text:
+            yield Problem(
+                phrase(
+                    "With the first window only, nothing is trained end to end: set the windows "
+                    "per text in a step to 0, or choose another aggregation"
+                ),
+                ("windows_per_text", "aggregate"),
+            )
 
 
 ClassWeight = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]

@@ -37,6 +37,10 @@ class Lengths:
         """Fraction of inputs longer than `length`."""
         return sum(size > length for size in self.sample) / len(self.sample)
 
+    def fraction_unread(self, length: int) -> float:
+        """Fraction of all tokens that are never read if inputs are truncated to `length`."""
+        return sum(max(size - length, 0) for size in self.sample) / max(1, sum(self.sample))
+
 
 def lengths_in_dataset(dataset: Dataset, tokenizer: Tokenizer) -> Lengths | None:
     """Sample rows across the training set; None if it is empty."""

@@ -16,7 +16,7 @@ from engine.config.dataset import SplitName
 from engine.config.export import Form, Precision
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.prediction import PredictionSettings
-from engine.config.task import F1_MACRO, TaskSpec
+from engine.config.task import F1_MACRO, TaskSpec, WindowedTask
 from engine.config.tasks import TASKS, get_head
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
@@ -50,7 +50,8 @@ def model_card(checkpoint: Path, form: Form, precision: Precision = "float32") -
     settings = prediction_settings(checkpoint)
     job = run.job() if run is not None else None
     results = stored_results(run, checkpoint) if run is not None else {}
-    notes = [*limits(info, job, results), *_library_notes(checkpoint, info, form, precision)]
+    task = fine_tuned_task(checkpoint)
+    notes = [*limits(info, task, job, results), *_library_notes(checkpoint, info, form, precision)]
     parts = [
         _metadata(info, form, job, results, named_licence(checkpoint)),
         f"# {_cell(job.name) if job else checkpoint.name}",
@@ -58,7 +59,7 @@ def model_card(checkpoint: Path, form: Form, precision: Precision = "float32") -
         _scores(run, results),
         "\n".join(("## Limits", "", *(f"- {note}" for note in notes))) if notes else "",
         _prediction_settings(settings, form),
-        _usage(fine_tuned_task(checkpoint), form, settings),
+        _usage(task, form, settings),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -266,7 +267,10 @@ def evaluations_note(run: RunFolder, part: SplitName, predictions: Predictions) 
 
 
 def limits(
-    info: CheckpointInfo, job: JobSpec | None, results: dict[SplitName, Predictions]
+    info: CheckpointInfo,
+    task: TaskSpec | None,
+    job: JobSpec | None,
+    results: dict[SplitName, Predictions],
 ) -> list[str]:
     notes: list[str] = []
     if job is not None:
@@ -278,7 +282,15 @@ def limits(
                 "high."
             )
         )
-    if info.task is not None and TASKS[info.task].info.cuts_long_texts:
+    if isinstance(task, WindowedTask) and task.reads_windows:
+        notes.append(
+            phrase(
+                "Texts of more than {n:,} token(s) are read in overlapping windows; other programs "
+                "must do the same.",
+                n=task.window_length,
+            )
+        )
+    elif task is not None and task.truncates:
         notes.append(
             phrase(
                 "At most {n:,} token(s) of an input are read; other programs must truncate longer "

@@ -1,10 +1,18 @@
 """Runnable Python examples that use a fine-tuned model without this program."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from engine.config.prediction import PredictionSettings
-from engine.config.task import CHOICES, ENCODER, SEQUENCE, SPANS, TOKENS, TaskSpec
+from engine.config.task import (
+    CHOICES,
+    ENCODER,
+    SEQUENCE,
+    SPANS,
+    TOKENS,
+    AggregatingTask,
+    TaskSpec,
+)
 from engine.config.tasks import get_head
 from engine.config.tasks.question_answering import QuestionAnswering
 
@@ -101,7 +109,74 @@ def _unsure_lines(certainty: str, settings: PredictionSettings) -> list[str]:
     return [f"print('unsure' if {certainty} < {below!r} else 'sure')"] if below else []
 
 
+def windowed(task: TaskSpec) -> AggregatingTask | None:
+    """The task, if it reads long texts in windows of a known length."""
+    is_windowed = (
+        isinstance(task, AggregatingTask) and task.reads_windows and task.window_length > 0
+    )
+    return cast(AggregatingTask, task) if is_windowed else None
+
+
+def _overlap(room: int, stride: int) -> int:
+    """Tokens that two windows with `room` tokens of a text have in common."""
+    return room - min(stride or max(3 * room // 4, 1), room)
+
+
+def _pair_overlap(task: AggregatingTask, count: str) -> list[str]:
+    """Lines that set `cut`, the longer of two texts, and `overlap`, as `_overlap`."""
+    step = "max(3 * room // 4, 1)" if not task.doc_stride else f"min({task.doc_stride}, room)"
+    return [
+        f"counts = [{count} for one in texts]  # the shorter text must fit into half of a window",
+        "cut = 'only_first' if counts[0] > counts[1] else 'only_second'",
+        f"room = {task.window_length} - special - min(counts)",
+        f"overlap = room - {step}",
+    ]
+
+
+def _window_inputs(task: AggregatingTask, example: Example) -> list[str]:
+    """Lines that set `inputs`, a row for each window."""
+    lines, texts, overlap, cut = list[str](), _texts(task, example), "", "True"
+    if "pair" in task.info.reads:
+        count = "len(tokenizer(one, add_special_tokens=False)['input_ids'])"
+        lines = [
+            f"texts = {texts}",
+            "special = tokenizer.num_special_tokens_to_add(pair=True)",
+            *_pair_overlap(task, count),
+        ]
+        texts, overlap, cut = "*texts", "overlap", "cut"
+    overlap = overlap or str(_overlap(task.window_length - 2, task.doc_stride))
+    return [
+        *lines,
+        f"inputs = tokenizer({texts}, return_tensors='pt', padding=True, truncation={cut},",
+        f"                   max_length={task.window_length}, stride={overlap},",
+        "                   return_overflowing_tokens=True)  # a row for each window",
+        "inputs.pop('overflow_to_sample_mapping')",
+    ]
+
+
 def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
+    if (windows := windowed(task)) is not None:
+        pooled = {
+            "mean": "outputs.mean(0)",
+            "max": "outputs.amax(0)",
+            "first": "outputs[0]",
+            "attention": "(vectors[0] @ score).softmax(0) @ outputs",
+        }[windows.aggregate]
+        attention = [
+            "from safetensors.torch import load_file",
+            "score = load_file(f'{folder}/model.safetensors')['window_score.weight'][0]",
+            "vectors = []  # what the last layer reads",
+            "last = [one for one in model.modules() if isinstance(one, torch.nn.Linear)][-1]",
+            "last.register_forward_hook(lambda _, given, __: vectors.append(given[0]))",
+        ]
+        return [
+            *_window_inputs(windows, example),
+            *(attention if windows.aggregate == "attention" else []),
+            "with torch.inference_mode():",
+            "    outputs = model(**inputs).logits",
+            f"    logits = {pooled}{_divisor(settings)}",
+            *_output_lines(task, settings),
+        ]
     return [
         f"inputs = tokenizer({_texts(task, example)}, return_tensors='pt', truncation=True)",
         "with torch.inference_mode():",
@@ -212,12 +287,50 @@ INPUTS = (
 LABELS = "labels = list(json.load(open(f'{folder}/config.json'))['id2label'].values())"
 
 
-def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
-    lines = [
-        f"encoded = tokenizer.encode({_texts(task, example)})",
-        *INPUTS,
-        f"logits = session.run(None, inputs)[0][0]{_divisor(settings)}",
+def _onnx_windows(task: AggregatingTask, example: Example) -> list[str]:
+    """Lines that set `logits`, pooled over the windows of a text."""
+    texts, overlap, lines = _texts(task, example), "", list[str]()
+    if "pair" in task.info.reads:
+        lines = [
+            "tokenizer.no_truncation()",
+            f"texts = {texts}",
+            "special = tokenizer.num_special_tokens_to_add(True)",
+            *_pair_overlap(task, "len(tokenizer.encode(one, add_special_tokens=False))"),
+        ]
+        texts, overlap = "*texts", "overlap"
+    overlap = overlap or str(_overlap(task.window_length - 2, task.doc_stride))
+    strategy = ", strategy=cut" if lines else ""
+    pooled = {
+        "mean": "numpy.mean(outputs, 0)",
+        "max": "numpy.max(outputs, 0)",
+        "first": "outputs[0]",
+        "attention": "weights / weights.sum() @ numpy.array(outputs)",
+    }[task.aggregate]
+    is_weighted = task.aggregate == "attention"
+    return [
+        *lines,
+        f"tokenizer.enable_truncation({task.window_length}, stride={overlap}{strategy})",
+        f"first = tokenizer.encode({texts})",
+        "outputs, scores = [], []" if is_weighted else "outputs = []",
+        "for encoded in (first, *first.overflowing):  # each window",
+        *(f"    {line}" for line in INPUTS),
+        "    run = session.run(None, inputs)",
+        "    outputs.append(run[0][0])",
+        *(["    scores.append(run[1][0, 0])"] if is_weighted else []),
+        *(["weights = numpy.exp(numpy.array(scores) - max(scores))"] if is_weighted else []),
+        f"logits = {pooled}",
     ]
+
+
+def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
+    if (windows := windowed(task)) is not None:
+        lines = [*_onnx_windows(windows, example), *_scale_lines(settings)]
+    else:
+        lines = [
+            f"encoded = tokenizer.encode({_texts(task, example)})",
+            *INPUTS,
+            f"logits = session.run(None, inputs)[0][0]{_divisor(settings)}",
+        ]
     if get_head(task.kind).outputs == 1:
         is_sigmoid = settings.activation == "sigmoid"
         number = "1 / (1 + numpy.exp(-logits[0]))" if is_sigmoid else "logits[0]"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.info import checkpoint_info, fine_tuned_task
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.config.changes import as_text, non_defaults
 from engine.config.dataset import SplitName, StoredData
@@ -136,7 +136,11 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
         _settings(job),
         *_prediction_section(settings_rows(prediction_settings(checkpoint))),
         *_codebook(job),
-        Section("limits", phrase("Limits"), tuple(limits(info, job, results))),
+        Section(
+            "limits",
+            phrase("Limits"),
+            tuple(limits(info, fine_tuned_task(checkpoint), job, results)),
+        ),
         _repetition(history),
     ]
     title = phrase("Report of the run “{name}”", name=job.name)

@@ -27,7 +27,8 @@ class Heads:
 
     The task head has `outputs` outputs (0: no head) for the task `kind`. Heads on the pooled vector
     imply the pooler. `own_decoder`: the MLM decoder is not tied to the token embedding. A pooling
-    head computes one vector per text as `sentence` describes; `resolve` sets its size.
+    head computes one vector per text as `sentence` describes; `resolve` sets its size. A head that
+    `scores_windows` also weights the windows of a long text.
     """
 
     mlm: bool = False
@@ -39,6 +40,7 @@ class Heads:
     features: Features | None = None  # of a probe, which replaces the task head on a frozen encoder
     # for a pooling head; None: the model's, or the default
     sentence: SentenceSpec | None = None
+    scores_windows: bool = False
 
     def __post_init__(self) -> None:
         if not self.pools:
@@ -145,18 +147,28 @@ class NspHead(nn.Module):
 
 
 class TaskHead(nn.Module):
-    """Classification layer (Devlin et al. 2019, §4): [..., D] → [..., C]."""
+    """Classification layer (Devlin et al. 2019, §4): [..., D] → [..., C].
 
-    def __init__(self, spec: EncoderSpec, outputs: int, head: Head) -> None:
+    `score`, if any, is the unnormalised attention of a window among those of its text, w · h: with
+    the vector of the pooler, h = tanh(V x), that is the attention of Ilse et al. 2018, eq. 8.
+    """
+
+    def __init__(
+        self, spec: EncoderSpec, outputs: int, head: Head, scores_windows: bool = False
+    ) -> None:
         super().__init__()
         transforms = spec.transforms_tokens and head.reads_tokens
         self.turn = Transform(spec) if transforms else nn.Identity()
         self.dropout = Dropout(spec.dropout_before(head))
         self.dense = nn.Linear(spec.hidden_size, outputs)
+        self.score = nn.Linear(spec.hidden_size, 1, bias=False) if scores_windows else None
 
-    def forward(self, vectors: Tensor) -> Tensor:
+    def forward(self, vectors: Tensor, with_score: bool = False) -> Tensor:
+        """`with_score`: the score of each window follows its logits, [..., C + 1]."""
         vectors = self.turn(vectors)
         logits: Tensor = self.dense(self.dropout(vectors))
+        if with_score and self.score is not None:
+            return torch.cat([logits, self.score(vectors)], -1)
         return logits
 
 

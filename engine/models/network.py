@@ -55,7 +55,8 @@ class Network(nn.Module):
         elif heads.pools:
             self.task = SentenceHead(spec, heads.sentence or SentenceSpec())
         elif heads.outputs:
-            self.task = TaskHead(spec, heads.outputs, get_head(heads.kind))
+            head = get_head(heads.kind)
+            self.task = TaskHead(spec, heads.outputs, head, heads.scores_windows)
         if not token.weight.is_meta:
             for name, parameter in self.named_parameters():
                 init_parameter(name, parameter, spec)
@@ -78,6 +79,7 @@ class Network(nn.Module):
             own_decoder=self.mlm is not None and self.mlm.own_decoder,
             features=None if self.probe is None else self.probe.features,
             sentence=head.sentence if isinstance(head, SentenceHead) else None,
+            scores_windows=isinstance(head, TaskHead) and head.score is not None,
         )
 
     def forward(self, work: Callable[..., Result], *args: object) -> Result:
@@ -149,6 +151,7 @@ class Network(nn.Module):
         segments: Tensor,
         attention_mask: Tensor | None = None,
         unpadded: Plan | None = None,
+        with_score: bool = False,
     ) -> Tensor:
         """Logits of the task head or probe, as float32.
 
@@ -156,6 +159,7 @@ class Network(nn.Module):
             tokens: int64 [B, T]; segments and attention_mask as for the encoder; a probe
                 also accepts its features, float [B, T, N, D].
             unpadded: plan of this batch, made by `unpad`; None: planned here.
+            with_score: a head that scores windows returns [B, C + 1], the score last.
 
         Returns:
             [B, C] for inputs; [B, T, C] for tokens; [B, C] vectors of a pooling head.
@@ -177,7 +181,7 @@ class Network(nn.Module):
             vectors = self.encode(tokens, segments, attention_mask, unpadded=unpadded).last
         else:
             vectors = self.encode_pooled(tokens, segments, attention_mask, unpadded)
-        logits: Tensor = self.task(vectors)
+        logits: Tensor = self.task(vectors, with_score)
         return logits.float()
 
     def use_sparse_token_gradient(self) -> None:

@@ -15,6 +15,9 @@ def head_outputs(heads: Heads) -> tuple[Output, ...]:
 
     Without heads, these are the last hidden state and the pooled vector.
     """
+    if heads.scores_windows and heads.task is not None:
+        score = Output(name="window_scores", of="input", meaning="numbers")
+        return (*heads.task.tensors, score)
     if heads.task is not None:
         return heads.task.tensors
     has_both = heads.mlm and heads.nsp
@@ -50,7 +53,10 @@ def named_outputs(
         flat = [tensor.flatten(0, 1) for tensor in (tokens, segments, attention_mask)]  # [B * E, T]
         tensors = [network.logits(flat[0], flat[1], flat[2]).view(tokens.shape[:2])]
     elif heads.task is not None:
-        logits = network.logits(tokens, segments, attention_mask)
+        logits = network.logits(tokens, segments, attention_mask, with_score=heads.scores_windows)
+        if heads.scores_windows:  # [B, C], [B, 1]
+            logits, scores = logits[:, :-1], logits[:, -1:]
+            return dict(zip(names, (logits.float(), scores.float()), strict=True))
         tensors = list(logits.unbind(-1)) if heads.task.finds_spans else [logits]
     else:
         encoded = network.encode(tokens, segments, attention_mask)

@@ -19,6 +19,7 @@ from engine.phrases import phrase
 CODE_KEYS = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
 NO_HEADS = Heads()
 OWN_DECODER = "mlm.decoder"  # stored only if it is not tied
+WINDOW_SCORE = "window_score.weight"  # not in transformers
 
 
 def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) -> str:
@@ -30,6 +31,8 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
     if ours.startswith("task.layers."):  # pooling head: separate files
         _, _, index, rest = ours.split(".", 3)
         return f"{layer_folder(int(index), rest.startswith('norm.'))}/{rest}"
+    if ours == "task.score.weight":
+        return WINDOW_SCORE
     if ours.startswith("task.dense."):
         return family.task_names(get_head(heads.kind))[ours.endswith("bias")]
     if family.pooler_of_head and heads.outputs and ours.startswith(("mlm.dense.", "mlm.norm.")):

@@ -24,6 +24,7 @@ from engine.models.heads import Heads
 from engine.models.network import meta_network, mlm_head_parameters
 from engine.models.published import (
     NO_HEADS,
+    WINDOW_SCORE,
     is_buffer,
     labels_in,
     probe_in,
@@ -158,6 +159,7 @@ class StateDictMapper:
             pooler=bool(pooler) and self._has([f"{pooler}{leaf}" for leaf in leaves], "pooler"),
             kind=kind,
             sentence=self._sentence,
+            scores_windows=outputs > 0 and WINDOW_SCORE in self._names,
         )
 
     def _mlm_head(self, outputs: int = 0, kind: str = NO_HEADS.kind) -> list[str]:

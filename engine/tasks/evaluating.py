@@ -233,8 +233,8 @@ class _Recorder:
     def __init__(self, network: Network, outputs: KnownOutputs, keys: Sequence[bytes]) -> None:
         self._network, self._outputs, self._keys = network, outputs, keys
 
-    def logits(self, *inputs: Any) -> Tensor:
-        logits = self._network.logits(*inputs)
+    def logits(self, *inputs: Any, **options: Any) -> Tensor:
+        logits = self._network.logits(*inputs, **options)
         for key, output in zip(self._keys, logits.chunk(len(self._keys)), strict=True):
             self._outputs.add(key, output)
         return logits
@@ -246,7 +246,7 @@ class _Recalled:
     def __init__(self, outputs: KnownOutputs, keys: Sequence[bytes]) -> None:
         self._outputs, self._keys = outputs, keys
 
-    def logits(self, tokens: Tensor, *_: Any) -> Tensor:
+    def logits(self, tokens: Tensor, *_: Any, **__: Any) -> Tensor:
         """Logits as of the network: [B * E, C], or [B * E, T, C] with zeros on padding."""
         outputs = [self._outputs[key] for key in self._keys]
         if outputs[0].dim() == 2:

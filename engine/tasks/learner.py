@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -15,17 +15,24 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.random import Generator
+from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config.dataset import SplitName
 from engine.config.prediction import PredictionSettings
-from engine.config.task import LabelledTask, TaskSpec
+from engine.config.task import (
+    AggregatingTask,
+    Aggregation,
+    LabelledTask,
+    TaskSpec,
+    WindowedTask,
+)
 from engine.config.tasks import get_head
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import TokenizedDataset
 from engine.evaluation.report import Report
-from engine.messages.explore.prediction import Predict, Predicted
+from engine.messages.explore.prediction import Passage, Predict, Predicted
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.fast.padded_blocks import Move
@@ -65,20 +72,39 @@ class Batch(NamedTuple):
     indices: Tensor | None = None  # int64 [B], of the examples
     inputs_per_example: int = 1  # rows of each example, consecutive
     unpadded: Plan | None = None  # see `plan`
+    windows: Tensor | None = None  # int64 [B, K], inputs of each example, -1 for none; None: fixed
 
     @property
     def size(self) -> int:
+        if self.windows is not None:
+            return len(self.windows)
         return len(self.tokens) // self.inputs_per_example
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of the longest input of each example, int64 [B]."""
-        if self.attention_mask is None:
-            return np.full(self.size, self.segments.size(1))
-        lengths: np.ndarray = (
-            self.attention_mask.sum(1).view(-1, self.inputs_per_example).amax(1).cpu().numpy()
-        )
+        """Tokens of the longest input of each example, of all its windows together; int64 [B]."""
+        lengths: NDArray[np.int64] = self._input_lengths
+        if self.windows is not None:
+            windows = self.windows.numpy()
+            lengths = np.where(windows >= 0, lengths[windows], 0).sum(1)
+        else:
+            lengths = lengths.reshape(-1, self.inputs_per_example).max(1)
         return lengths
+
+    @property
+    def _input_lengths(self) -> np.ndarray:
+        """Tokens of each input, int64 [B * E]."""
+        if self.attention_mask is None:
+            return np.full(len(self.tokens), self.segments.size(1))
+        lengths: np.ndarray = self.attention_mask.sum(1).cpu().numpy()
+        return lengths
+
+    def _input_rows(self, indices: np.ndarray) -> np.ndarray:
+        """Input rows of examples, int64."""
+        if self.windows is None:
+            return input_rows(indices, self.inputs_per_example)
+        rows: np.ndarray = self.windows.numpy()[indices]
+        return rows[rows >= 0]
 
     def to(self, device: torch.device) -> "Batch":
         """Move to a device, with its plan; see `copy_together`."""
@@ -113,6 +139,7 @@ class Batch(NamedTuple):
             self.indices,
             self.inputs_per_example,
             None if self.unpadded is None else self.unpadded.map_tensors(move),
+            None if self.windows is None else move(self.windows),
         )
 
     @property
@@ -140,10 +167,10 @@ class Batch(NamedTuple):
 
     def take(self, indices: np.ndarray) -> "Batch":
         """Select examples, int64 [n] ascending; no wider than the longest needs."""
-        old_width, width = self.segments.size(1), padded_width(int(self.lengths[indices].max()))
-        width = min(width, old_width)
-        selected = torch.from_numpy(indices)
-        rows = torch.from_numpy(input_rows(indices, self.inputs_per_example))
+        input_indices = self._input_rows(indices)
+        old_width = self.segments.size(1)
+        width = min(padded_width(int(self._input_lengths[input_indices].max())), old_width)
+        selected, rows = torch.from_numpy(indices), torch.from_numpy(input_indices)
         mask = None if self.attention_mask is None else self.attention_mask[rows, :width]
         targets, positions = self.targets, None
         if self.positions is not None:
@@ -161,6 +188,7 @@ class Batch(NamedTuple):
             None if self.nsp_targets is None else self.nsp_targets[selected],
             None if self.indices is None else self.indices[selected],
             self.inputs_per_example,
+            windows=None if self.windows is None else number_windows(self.windows[selected]),
         )
 
     @property
@@ -184,6 +212,14 @@ class Examples:
     inputs_per_example: int = 1
     notes: tuple[str, ...] = ()
     vectors: Vectors | None = None  # read by a probe instead of token ids
+    owners: NDArray[np.int64] | None = None  # [examples], row of each window; None: one for each
+
+    @property
+    def row_targets(self) -> np.ndarray | None:
+        """Targets of the rows, [rows, …]; those of their windows are equal."""
+        if self.owners is None or self.targets is None:
+            return self.targets
+        return self.targets[first_windows(self.owners)]
 
     def add_vectors(self, batch: Batch, indices: np.ndarray) -> Batch:
         """Add the vectors, if any, to a batch of these examples."""
@@ -202,6 +238,58 @@ class Examples:
             axis=1
         )
         return lengths
+
+
+@dataclass
+class WindowGroups(Examples):
+    """Texts as examples of training end to end, each several windows.
+
+    A batch has at most `limit` windows of a text, drawn at random. `targets` are those of texts,
+    and `owners` the text of each window.
+    """
+
+    limit: int = 1
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """First window of each text, int64 [texts + 1]."""
+        assert self.owners is not None
+        return np.append(first_windows(self.owners), len(self.owners))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Expected tokens of the windows of a text in a batch, int64 [texts]."""
+        counts = np.diff(self._starts)
+        tokens = np.add.reduceat(self.tokenized.lengths, self._starts[:-1])
+        lengths: np.ndarray = -(-tokens * np.minimum(counts, self.limit) // counts)
+        return lengths
+
+    def draw(self, indices: np.ndarray, rng: Generator) -> tuple[np.ndarray, Tensor]:
+        """Draw windows of these texts: the rows in `tokenized`, and `Batch.windows`."""
+        counts = np.diff(self._starts)[indices]
+        drawn = [
+            np.sort(rng.permutation(count)[: self.limit]) + first
+            for first, count in zip(self._starts[indices], counts, strict=True)
+        ]
+        windows = np.full((len(drawn), max(map(len, drawn))), -1)
+        for row, some in enumerate(drawn):
+            windows[row, : len(some)] = some
+        return np.concatenate(drawn), number_windows(torch.from_numpy(windows))
+
+
+def number_windows(windows: Tensor) -> Tensor:
+    """Number the inputs of some examples, int64 [B, K], from 0; -1 stays."""
+    is_input = windows >= 0
+    numbers = is_input.flatten().cumsum(0).view_as(windows) - 1
+    return torch.where(is_input, numbers, -1)
+
+
+def first_windows(owners: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first window of each row, int64 [rows]; `owners` ascend from 0 without gaps."""
+    return np.flatnonzero(np.diff(owners, prepend=-1))
 
 
 def input_rows(indices: np.ndarray, inputs_per_example: int) -> np.ndarray:
@@ -255,18 +343,54 @@ class LogitsCollector(PredictionCollector):
     """Collects the logits of the task head, float32 [examples, C], divided by the temperature."""
 
     def __init__(
-        self, examples: Examples, outputs: int, settings: PredictionSettings = DEFAULT_PREDICTION
+        self,
+        examples: Examples,
+        outputs: int,
+        settings: PredictionSettings = DEFAULT_PREDICTION,
+        aggregate: Aggregation = "mean",
     ) -> None:
-        self.settings, self._targets = settings, examples.targets
-        self.logits = np.zeros((len(examples), outputs), dtype=np.float32)
+        """`aggregate` pools the windows of a row, if examples are windows."""
+        self.settings, self._targets = settings, examples.row_targets
+        self._owners, self._aggregate = examples.owners, aggregate
+        # of the examples: rows, or windows of them
+        self.outputs = np.zeros((len(examples), outputs), dtype=np.float32)
+        self._scores = np.zeros(len(examples), dtype=np.float32)  # attention of windows
+
+    @property
+    def logits(self) -> np.ndarray:
+        """Outputs of the rows, float32 [rows, C]."""
+        if self._owners is None:
+            return self.outputs
+        return pool_rows(self.outputs, self._owners, self._scores, self._aggregate)
+
+    def pool(self, windows: np.ndarray) -> np.ndarray:
+        """Pool only these windows of one row, int64 [n]: float32 [C]."""
+        outputs, scores = self.outputs[windows], self._scores[windows]
+        [pooled] = pool_rows(outputs, np.zeros_like(windows), scores, self._aggregate)
+        return np.asarray(pooled)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weight of each window in the output of its row, float32 [windows]; see `row_weights`."""
+        assert self._owners is not None
+        return row_weights(self._owners, self._scores, self._aggregate)
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.indices is not None
-        logits = network.logits(*batch.inputs)  # [B, C] or [B * E, 1]
-        scaled = logits.cpu().numpy().reshape(batch.size, -1)
-        if self.settings.temperature != 1:
-            scaled = scaled / np.float32(self.settings.temperature)
-        self.logits[batch.indices.numpy()] = scaled
+        indices = batch.indices.numpy()
+        if self._owners is not None and self._aggregate == "attention":
+            both = network.logits(*batch.inputs, with_score=True).cpu().numpy()  # [B, C + 1]
+            outputs, self._scores[indices] = both[:, :-1], both[:, -1]
+        else:  # [B, C] or [B * E, 1]
+            outputs = network.logits(*batch.inputs).cpu().numpy().reshape(batch.size, -1)
+        self.outputs[indices] = self.scale(outputs)
+
+    def scale(self, outputs: np.ndarray) -> np.ndarray:
+        """Divide logits by the temperature."""
+        if self.settings.temperature == 1:
+            return outputs
+        scaled: np.ndarray = outputs / np.float32(self.settings.temperature)
+        return scaled
 
 
 @dataclass(frozen=True)
@@ -328,7 +452,11 @@ class Learner(ABC):
     def heads(self) -> Heads:
         """Heads that a network needs for this task."""
         head = get_head(self.task.kind)
-        return Heads(outputs=head.outputs or len(self.labels), kind=self.task.kind)
+        return Heads(
+            outputs=head.outputs or len(self.labels),
+            kind=self.task.kind,
+            scores_windows=isinstance(self.task, AggregatingTask) and self.task.scores_windows,
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -388,7 +516,29 @@ class Learner(ABC):
 
     def row(self, examples: Examples, index: int) -> int | None:
         """Row of an example; None if it was built from many."""
-        return index
+        if examples.owners is None or isinstance(examples, WindowGroups):
+            return index
+        return int(examples.owners[index])
+
+    def fit_length(self, max_length: int) -> None:
+        """Complete the task with the maximum length of the inputs of a run."""
+        if isinstance(self.task, WindowedTask):
+            self.task = self.task.with_window(max_length)
+
+    def training_examples(self, examples: Examples) -> Examples:
+        """The examples of training: texts, if several windows of each are trained together."""
+        task = self.task
+        if examples.owners is None or not isinstance(task, AggregatingTask):
+            return examples
+        if not task.windows_per_text:
+            return examples
+        return WindowGroups(
+            examples.tokenized,
+            examples.row_targets,
+            notes=examples.notes,
+            owners=examples.owners,
+            limit=task.windows_per_text,
+        )
 
     def init_output_bias(  # noqa: B027
         self, network: Network, examples: Examples, tokenizer: Tokenizer
@@ -402,7 +552,9 @@ class Learner(ABC):
         self, examples: Examples, indices: np.ndarray, tokenizer: Tokenizer, rng: Generator
     ) -> Batch:
         """A batch of examples by index; `rng` is the only source of randomness."""
-        rows = input_rows(indices, examples.inputs_per_example)
+        rows, windows = input_rows(indices, examples.inputs_per_example), None
+        if isinstance(examples, WindowGroups):
+            rows, windows = examples.draw(indices, rng)
         targets = torch.zeros((len(indices), *self.target_shape), dtype=torch.int64)
         if examples.targets is not None:
             targets = torch.from_numpy(examples.targets[indices])
@@ -411,6 +563,7 @@ class Learner(ABC):
             targets=targets,
             positions=None,
             inputs_per_example=examples.inputs_per_example,
+            windows=windows,
         )
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
@@ -447,6 +600,66 @@ class Learner(ABC):
         Raises StudioError if the question lacks an input of this task.
         """
         raise NotImplementedError(f"{self.task.kind} has no task head")
+
+
+def pool_windows(outputs: Tensor, windows: Tensor, aggregate: Aggregation) -> Tensor:
+    """Pool the outputs of the windows of each example, as `pool_rows` does, with gradients.
+
+    Args:
+        outputs: float32 [W, C]; with attention [W, C + 1], the score last.
+        windows: int64 [B, K], see `Batch.windows`.
+
+    Returns:
+        float32 [B, C].
+    """
+    is_input = windows >= 0  # [B, K]
+    padded = outputs[windows.clamp(min=0)]  # [B, K, C]
+    if aggregate == "max":
+        return padded.masked_fill(~is_input[..., None], float("-inf")).amax(1)
+    if aggregate == "attention":
+        padded, scores = padded[..., :-1], padded[..., -1]
+        weights = scores.masked_fill(~is_input, float("-inf")).softmax(1)
+    else:
+        weights = is_input / is_input.sum(1, keepdim=True)
+    return (padded * weights[..., None]).sum(1)
+
+
+def pool_rows(
+    outputs: NDArray[np.float32],
+    owners: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    aggregate: Aggregation,
+) -> NDArray[np.float32]:
+    """Pool the outputs of the windows of each row, float32 [W, C]: [rows, C].
+
+    Args:
+        owners: row of each window, int64 [W].
+        scores: learned score of each window, float32 [W]; read by attention only.
+    """
+    starts = first_windows(owners)
+    if aggregate == "max":
+        highest: NDArray[np.float32] = np.maximum.reduceat(outputs, starts)
+        return highest
+    weights = row_weights(owners, scores, aggregate)
+    pooled: NDArray[np.float32] = np.add.reduceat(outputs * weights[:, None], starts)
+    return pooled
+
+
+def row_weights(
+    owners: NDArray[np.int64], scores: NDArray[np.float32], aggregate: Aggregation
+) -> NDArray[np.float32]:
+    """Weight of each window in its row, float32 [W], summing to 1: equal for mean and maximum, the
+    softmax of the scores for attention (Ilse et al. 2018, eq. 8), 1 for the first."""
+    starts = first_windows(owners)
+    if aggregate == "first":
+        is_first = np.zeros(len(owners), dtype=np.float32)
+        is_first[starts] = 1
+        return is_first
+    if aggregate != "attention":
+        scores = np.zeros(len(owners), dtype=np.float32)
+    weights: NDArray[np.float32] = np.exp(scores - np.maximum.reduceat(scores, starts)[owners])
+    weights /= np.add.reduceat(weights, starts)[owners]
+    return weights
 
 
 def count_targets(targets: np.ndarray | None, names: Sequence[str]) -> Counter[str]:
@@ -522,7 +735,12 @@ def pad(tokenized: TokenizedDataset, indices: Sequence[int] | np.ndarray, pad_id
 
 
 def ranked_labels(
-    kind: str, names: Sequence[str], probabilities: Tensor, inputs: Inputs, predicted: Sequence[int]
+    kind: str,
+    names: Sequence[str],
+    probabilities: Tensor,
+    inputs: Inputs,
+    predicted: Sequence[int],
+    passages: tuple[Passage, ...] = (),
 ) -> Predicted:
     """Rank all names for the whole input: those of `predicted` first, then the most likely."""
     order = probabilities.argsort(descending=True, stable=True).tolist()
@@ -537,7 +755,8 @@ def ranked_labels(
     return Predicted(
         task=kind,
         tokens=inputs.records,
-        truncated=inputs.truncated,
+        truncated=inputs.truncated and not passages,
+        passages=passages,
         predictions=(prediction,),
         predicted=tuple(names[index] for index in order if index in predicted),
         certainty=certainty,

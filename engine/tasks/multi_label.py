@@ -16,6 +16,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from engine.config.prediction import PredictionSettings
+from engine.config.task import Aggregation
 from engine.config.tasks.multi_label import MultiLabel
 from engine.data.columns.label_sets import join_labels, parse_flags, parse_label_sets
 from engine.data.columns.roles import MissingRole
@@ -139,11 +140,13 @@ class MultiLabelLearner(WholeTextLearner):
 
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all labels, most likely first."""
-        logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, C]
-        logits = require_finite(logits) / self.prediction.temperature
+        outputs, passages = self.typed_outputs(checkpoint, inputs, question)  # [1, C]
+        logits = require_finite(outputs)
         chosen = predict_labels(logits.cpu().numpy(), thresholds(self.prediction, self._labels))
         predicted = np.flatnonzero(chosen[0]).tolist()
-        return ranked_labels(self.task.kind, self._labels, logits[0].sigmoid(), inputs, predicted)
+        return ranked_labels(
+            self.task.kind, self._labels, logits[0].sigmoid(), inputs, predicted, passages
+        )
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
@@ -152,7 +155,9 @@ class MultiLabelLearner(WholeTextLearner):
         )
 
     def make_metrics(self, examples: Examples) -> "LabelsCollector":
-        return LabelsCollector(examples, self._labels, self.prediction, tuple(self.new_labels))
+        return LabelsCollector(
+            examples, self._labels, self.prediction, tuple(self.new_labels), self.aggregate
+        )
 
 
 def thresholds(settings: PredictionSettings, labels: Sequence[str]) -> np.ndarray:
@@ -169,8 +174,9 @@ class LabelsCollector(LogitsCollector):
         labels: tuple[str, ...],
         settings: PredictionSettings,
         new_labels: tuple[str, ...] = (),
+        aggregate: Aggregation = "mean",
     ) -> None:
-        super().__init__(examples, len(labels), settings)
+        super().__init__(examples, len(labels), settings, aggregate)
         self._labels, self._all_labels = labels, (*labels, *new_labels)
         self._thresholds = thresholds(settings, labels)  # [C]
 

@@ -147,7 +147,7 @@ class Predictor:
         tokens = examples.tokenized.token_ids(0, examples.tokenized.tokens)
         self._tokens += len(tokens)
         self._unknown += int((tokens == self._loaded.tokenizer.unknown).sum())
-        if self.learner.task.info.cuts_long_texts:
+        if self.learner.task.truncates:
             self._truncated += int((examples.tokenized.lengths >= self._max_length).sum())
 
 

@@ -27,7 +27,7 @@ from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.columns.answers import Answer, AnswerMismatch, parse_answers
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import TokenizedDataset, TokenizedWriter, open_cached
-from engine.data.tokenized.windows import Window, answer_positions, windows
+from engine.data.tokenized.windows import OWNERS, Window, answer_positions, windows
 from engine.errors import StudioError
 from engine.evaluation.answers import N_BEST, Choice, Span, choose
 from engine.evaluation.question_answering import QuestionReport, report, row_scores
@@ -46,7 +46,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 CHUNK = 100  # questions per tokenization and progress step
 MAX_SHOWN = 5  # answers per question in a prediction
-OWNERS, POSITIONS = "owners.npy", "places.npy"
+POSITIONS = "places.npy"
 WORD = re.compile(r"\w+")
 JOINER = re.compile(r"[ \-–’'.,]?")  # characters between two words of an answer, as in 1,000
 COMMON_FRACTION = 0.05  # words in more than this fraction of the passages are in no answer
@@ -59,7 +59,6 @@ class QuestionExamples(learner.Examples):
     """Windows; those of a question are consecutive. `targets` is int64 [windows, 2]."""
 
     rows: Rows | None = None
-    owners: NDArray[np.int64] | None = None  # [windows], row index
     cutter: "WindowCutter | None" = None
 
 
@@ -142,10 +141,6 @@ class QuestionAnsweringLearner(learner.Learner):
         targets = np.load(check_regular(folder / POSITIONS), allow_pickle=False)
         known_targets = targets if rows.answers is not None else None
         return QuestionExamples(tokenized, known_targets, rows=rows, owners=owners, cutter=cutter)
-
-    def row(self, examples: learner.Examples, index: int) -> int:
-        assert isinstance(examples, QuestionExamples) and examples.owners is not None
-        return int(examples.owners[index])
 
     def describe_targets(self, batch: learner.Batch, tokenizer: Tokenizer) -> list[str]:
         return [

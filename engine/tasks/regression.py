@@ -70,15 +70,20 @@ class RegressionLearner(WholeTextLearner):
 
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The number, and the range of the training rows if known."""
-        logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, 1]
-        numbers = activate(require_finite(logits), self.prediction)
+        outputs, passages = self.typed_outputs(checkpoint, inputs, question)  # [1, 1]
+        numbers = require_finite(outputs)
         return Predicted(
             task=self.task.kind,
             tokens=inputs.records,
-            truncated=inputs.truncated,
+            truncated=inputs.truncated and self.task.truncates,
+            passages=passages,
             value=float(numbers[0, 0]),
             range=self.task.range,
         )
+
+    def scale(self, logits: Tensor) -> Tensor:
+        """Apply the activation."""
+        return activate(logits, self.prediction)
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
@@ -87,16 +92,16 @@ class RegressionLearner(WholeTextLearner):
         )
 
     def make_metrics(self, examples: Examples) -> "NumberCollector":
-        return NumberCollector(examples, 1, self.prediction)
+        return NumberCollector(examples, 1, self.prediction, self.aggregate)
 
 
 class NumberCollector(LogitsCollector):
     """Predicts a number for each example."""
 
-    def add(self, network: Network, batch: Batch) -> None:
-        assert batch.indices is not None
-        logits = network.logits(*batch.inputs)  # [B, 1]
-        self.logits[batch.indices.numpy()] = activate(logits, self.settings).cpu().numpy()
+    def scale(self, outputs: np.ndarray) -> np.ndarray:
+        """Apply the activation."""
+        numbers: np.ndarray = activate(torch.from_numpy(outputs), self.settings).numpy()
+        return numbers
 
     def report(self) -> RegressionReport:
         if self._targets is None:

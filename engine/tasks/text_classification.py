@@ -14,7 +14,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from engine.config.prediction import PredictionSettings
-from engine.config.task import shorten
+from engine.config.task import Aggregation, shorten
 from engine.config.tasks.text_classification import ClassTask
 from engine.data.columns.fit import missing_cells_problem
 from engine.data.columns.label_sets import join_labels
@@ -120,11 +120,12 @@ class TextClassificationLearner(WholeTextLearner):
 
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all classes, most likely first."""
-        logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, C]
-        logits = logits / self.prediction.temperature
+        logits, passages = self.typed_outputs(checkpoint, inputs, question)  # [1, C]
         predicted = predict_classes(logits.cpu().numpy(), self.prediction).tolist()
         probabilities = softmax(logits)[0]
-        answer = ranked_labels(self.task.kind, self._labels, probabilities, inputs, predicted)
+        answer = ranked_labels(
+            self.task.kind, self._labels, probabilities, inputs, predicted, passages
+        )
         if self.prediction.sets is None:
             return answer
         chosen = label_set(probabilities.cpu().numpy(), self._labels, self.prediction)
@@ -139,7 +140,9 @@ class TextClassificationLearner(WholeTextLearner):
         )
 
     def make_metrics(self, examples: Examples) -> "ClassCollector":
-        return ClassCollector(examples, self._labels, self.prediction, tuple(self.new_labels))
+        return ClassCollector(
+            examples, self._labels, self.prediction, tuple(self.new_labels), self.aggregate
+        )
 
 
 class ClassCollector(LogitsCollector):
@@ -151,8 +154,9 @@ class ClassCollector(LogitsCollector):
         labels: tuple[str, ...],
         settings: PredictionSettings,
         new_labels: tuple[str, ...] = (),
+        aggregate: Aggregation = "mean",
     ) -> None:
-        super().__init__(examples, len(labels), settings)
+        super().__init__(examples, len(labels), settings, aggregate)
         self._labels, self._all_labels = labels, (*labels, *new_labels)
 
     def report(self) -> ClassReport:

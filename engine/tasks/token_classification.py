@@ -33,6 +33,7 @@ from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks.baselines import Floats, log_probabilities
+from engine.tasks.evaluating import collect_predictions
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
@@ -73,14 +74,17 @@ class Sentences(Examples):
     # int32 [W], position of the first token of each word in its input
     first_tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [rows + 1]
+    # int64 [examples + 1], first word of each; examples are rows, or windows of them
+    input_starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
 
     def tokenized_words(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The words of these examples that have a token: their indices and their rows of the batch,
         both int64 [N]."""
-        counts = self.starts[indices + 1] - self.starts[indices]
+        starts = self.input_starts
+        counts = starts[indices + 1] - starts[indices]
         rows = np.repeat(np.arange(len(indices)), counts)
         row_starts = np.cumsum(counts) - counts
-        words = np.arange(len(rows)) + np.repeat(self.starts[indices] - row_starts, counts)
+        words = np.arange(len(rows)) + np.repeat(starts[indices] - row_starts, counts)
         has_token = self.first_tokens[words] >= 0
         return words[has_token], rows[has_token]
 
@@ -112,6 +116,10 @@ class TagCollector(PredictionCollector):
         self._tag_ids[words] = tags
         self._probabilities[words] = probabilities
         self._losses[words] = losses
+
+    def word_predictions(self) -> tuple[list[int], list[float]]:
+        """The index of the tag of each word, UNKNOWN without a token, and its probability."""
+        return self._tag_ids.tolist(), self._probabilities.tolist()
 
     def report(self) -> TagReport:
         tags = self._examples.tags
@@ -236,11 +244,15 @@ class TokenClassificationLearner(Learner):
 
     task: TokenClassification
     ignore_index = UNKNOWN
-    tokenization = "words-3"  # version 2 did not split natural texts
 
     def __init__(self, task: TokenClassification) -> None:
         super().__init__(task)
         self._fitted: tuple[Rows, TagIds] | None = None
+
+    @property
+    def tokenization(self) -> str:
+        windows = f"-windows-{self.task.doc_stride}" if self.task.reads_windows else ""
+        return f"words-4{windows}"  # version 3 stored no windows
 
     @property
     def best_metric(self) -> str:
@@ -281,8 +293,11 @@ class TokenClassificationLearner(Learner):
         cells = rows.texts if rows.words is None else rows.words
         if rows.tags is None and rows.words is None:
             cells = [join_words(parse_words(text)) for text in rows.texts]
-        tokenized, first_tokens, starts = tokenize_words(
-            map(split_words, cells), len(rows), tokenizer, max_length, folder, progress
+        length, stride = max_length, None
+        if self.task.reads_windows:
+            length, stride = self.task.with_window(max_length).window_length, self.task.doc_stride
+        tokenized, first_tokens, starts, inputs, input_starts = tokenize_words(
+            map(split_words, cells), len(rows), tokenizer, length, folder, progress, stride
         )
         notes = []
         count, cut = len(first_tokens), int((first_tokens == CUT).sum())
@@ -327,6 +342,8 @@ class TokenClassificationLearner(Learner):
             tags=tags,
             first_tokens=first_tokens,
             starts=starts,
+            input_starts=input_starts,
+            owners=None if stride is None else np.repeat(np.arange(len(rows)), np.diff(inputs)),
         )
 
     def target_counts(self, examples: Examples) -> Counter[str]:
@@ -392,32 +409,39 @@ class TokenClassificationLearner(Learner):
         the mean over its words.
         """
         words = word_spans(question.text)
-        tokens, first_tokens = _encode_words(checkpoint, inputs, question.text)
-        logits = checkpoint.network.logits(tokens, torch.zeros_like(tokens))  # [1, T, C]
-        best = softmax(logits)[0].max(-1)  # [T]
-        probabilities, tag_ids = best.values.tolist(), best.indices.tolist()
-        tags = [self._labels[tag_ids[token]] if token else OUTSIDE for token in first_tokens]
+        if self.task.reads_windows and not inputs.masked:
+            cell = join_words([question.text[a:b] for a, b in words])
+            rows = Rows([question.text], words=[cell])
+            collected = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint))
+            assert isinstance(collected, TagCollector)
+            tag_ids, probabilities = collected.word_predictions()
+        else:
+            tokens, first_tokens = _encode_words(checkpoint, inputs, question.text)
+            logits = checkpoint.network.logits(tokens, torch.zeros_like(tokens))  # [1, T, C]
+            best = softmax(logits)[0].max(-1)  # [T]
+            indices, values = best.indices.tolist(), best.values.tolist()
+            tag_ids = [indices[token] if token else UNKNOWN for token in first_tokens]
+            probabilities = [values[token] if token else 0.0 for token in first_tokens]
+        tags = [OUTSIDE if number == UNKNOWN else self._labels[number] for number in tag_ids]
         if are_spans(self._labels):
             spans = spans_from_tags(tags)
         else:
-            spans = [Span(tag, n, n + 1) for n, tag in enumerate(tags) if first_tokens[n]]
+            spans = [Span(tag, n, n + 1) for n, tag in enumerate(tags) if tag_ids[n] != UNKNOWN]
         return Predicted(
             task=self.task.kind,
             tokens=inputs.records,
-            truncated=inputs.truncated,
+            truncated=inputs.truncated and self.task.truncates,
             spans=tuple(
                 SpanPrediction(
                     text=question.text[words[span.start][0] : words[span.end - 1][1]],
                     start=words[span.start][0],
                     end=words[span.end - 1][1],
-                    probability=fmean(
-                        probabilities[token] for token in first_tokens[span.start : span.end]
-                    ),
+                    probability=fmean(probabilities[span.start : span.end]),
                     label=span.type,
                 )
                 for span in spans
             ),
-            certainty=min((probabilities[n] if n else 0.0 for n in first_tokens), default=None),
+            certainty=min(probabilities, default=None),
         )
 
     def baselines(self) -> tuple[Baseline, ...]:
@@ -544,4 +568,5 @@ def _sentences(
         tags=tags,
         first_tokens=np.zeros(int(starts[-1]), dtype=np.int32),
         starts=starts,
+        input_starts=starts,
     )

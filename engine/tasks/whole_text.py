@@ -7,20 +7,38 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.random import Generator
+from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.config.task import AggregatingTask, Aggregation, TaskSpec, WindowedTask
+from engine.config.tasks import get_head
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import tokenize_examples
+from engine.data.tokenized.windows import pair_room, tokenize_windows, window_spans
 from engine.errors import StudioError
+from engine.messages.explore.prediction import Passage, Predict
+from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.tasks.learner import Batch, Counts, Examples, Learner, Losses, random_tokens
+from engine.tasks.evaluating import collect_predictions
+from engine.tasks.inputs import Inputs, max_tokens
+from engine.tasks.learner import (
+    Batch,
+    Counts,
+    Examples,
+    Learner,
+    LogitsCollector,
+    Losses,
+    pool_windows,
+    random_tokens,
+)
 from engine.tokenizers.tokenizer import Tokenizer
 
 
@@ -31,12 +49,36 @@ class WholeTextLearner(Learner):
     the mean squared difference from them (Ba and Caruana 2014, §2.2).
     """
 
-    tokenization = "examples"
+    task: TaskSpec
     taught = False
+
+    @property
+    def tokenization(self) -> str:
+        return f"windows-{self._stride}" if self._stride is not None else "examples"
+
+    @property
+    def _stride(self) -> int | None:
+        """The document stride; None if long texts are truncated."""
+        task = self.task
+        return task.doc_stride if isinstance(task, WindowedTask) and task.reads_windows else None
+
+    @property
+    def aggregate(self) -> Aggregation:
+        """How the outputs of windows are pooled."""
+        return self.task.aggregate if isinstance(self.task, AggregatingTask) else "mean"
+
+    def row_logits(self, network: Network, batch: Batch) -> Tensor:
+        """Logits of the examples of a batch, float32 [B, C]."""
+        if batch.windows is None:
+            return network.logits(*batch.inputs)
+        if self.aggregate != "attention":
+            return pool_windows(network.logits(*batch.inputs), batch.windows, self.aggregate)
+        outputs = network.logits(*batch.inputs, with_score=True)
+        return pool_windows(outputs, batch.windows, self.aggregate)
 
     def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
-        logits = network.logits(*batch.inputs)  # [B, C]
+        logits = self.row_logits(network, batch)  # [B, C]
         count = counts[self.term]
         if self.taught:
             return {self.term: F.mse_loss(logits, batch.targets, reduction="sum") / count}
@@ -53,6 +95,54 @@ class WholeTextLearner(Learner):
     def label_count(self, batch: Batch) -> float:
         """Divisor of the mean of `label_loss`."""
         return batch.size
+
+    def typed_outputs(
+        self, checkpoint: Checkpoint, inputs: Inputs, question: Predict
+    ) -> tuple[Tensor, tuple[Passage, ...]]:
+        """The outputs of a typed text, float32 [1, C], and its windows if it has several.
+
+        They are scaled as those of a collector. A text with masked tokens is read at once.
+        """
+        length = max_tokens(checkpoint)
+        if self._stride is None or inputs.masked:
+            logits = checkpoint.network.logits(inputs.tokens, inputs.segments)
+            return self.scale(logits), ()
+        rows = Rows([question.text], None if question.pair is None else [question.pair])
+        collector = collect_predictions(checkpoint, self, rows, length)
+        assert isinstance(collector, LogitsCollector)
+        outputs = torch.from_numpy(collector.logits)
+        if len(collector.outputs) < 2:
+            return outputs, ()
+        assert isinstance(self.task, WindowedTask)
+        length = self.task.with_window(length).window_length
+        places = _window_places(checkpoint.tokenizer, question, length, self._stride)
+        effects = window_effects(collector, get_head(self.task.kind).classifies)
+        return outputs, tuple(
+            Passage(
+                segment=segment,
+                start=start,
+                end=end,
+                effect=float(effect),
+                weight=float(weight),
+                **self.describe_output(torch.from_numpy(alone)),
+            )
+            for (segment, start, end), effect, weight, alone in zip(
+                places, effects, collector.weights, collector.outputs, strict=True
+            )
+        )
+
+    def scale(self, logits: Tensor) -> Tensor:
+        """Divide logits by the temperature."""
+        return logits / self.prediction.temperature
+
+    def describe_output(self, output: Tensor) -> dict[str, Any]:
+        """The `label` and the `value` of one output, float32 [C]."""
+        head = get_head(self.task.kind)
+        if head.predicts_numbers:
+            return {"value": float(output[0])}
+        probabilities = output.softmax(0) if head.classifies else output.sigmoid()
+        best = int(probabilities.argmax())
+        return {"label": self._labels[best], "value": float(probabilities[best])}
 
     @abstractmethod
     def targets(self, rows: Rows) -> np.ndarray | None:
@@ -78,16 +168,54 @@ class WholeTextLearner(Learner):
         progress: ProgressCallback,
     ) -> Examples:
         # first, so that invalid targets are reported before tokenizing
-        targets = self.targets(rows)
-        tokenized = tokenize_examples(
-            rows.texts, rows.pairs, tokenizer, max_length, folder, progress
+        targets, columns = self.targets(rows), (rows.texts, rows.pairs)
+        if self._stride is None:
+            examples = tokenize_examples(*columns, tokenizer, max_length, folder, progress)
+            return Examples(examples, targets)
+        assert isinstance(self.task, WindowedTask)
+        length = self.task.with_window(max_length).window_length
+        tokenized, owners = tokenize_windows(
+            *columns, tokenizer, length, self._stride, folder, progress
         )
-        return Examples(tokenized, targets)
+        return Examples(tokenized, None if targets is None else targets[owners], owners=owners)
 
     def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         targets = torch.from_numpy(self.random_targets(count, rng))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
+
+
+def window_effects(collector: LogitsCollector, are_classes: bool) -> NDArray[np.float32]:
+    """Fall of the predicted output of one text without each of its windows, float32 [W].
+
+    For classes the output is the logit of the predicted class minus that of the next one, for
+    labels the highest logit, and else the number.
+    """
+    pooled = collector.logits[0]  # [C]
+    best, *others = np.argsort(-pooled, kind="stable").tolist()
+
+    def predicted(outputs: NDArray[np.float32]) -> float:
+        return float(outputs[best] - (outputs[others].max() if are_classes and others else 0))
+
+    count = len(collector.outputs)
+    without = [collector.pool(np.delete(np.arange(count), window)) for window in range(count)]
+    return np.array([predicted(pooled) - predicted(outputs) for outputs in without], np.float32)
+
+
+def _window_places(
+    tokenizer: Tokenizer, question: Predict, max_length: int, stride: int
+) -> list[tuple[int, int, int]]:
+    """The text of each window of a typed text: 0 or 1, and its characters."""
+    texts = [question.text, *([] if question.pair is None else [question.pair])]
+    offsets = [tokenizer.encode_offsets(text)[1] for text in texts]
+    room = max(max_length - tokenizer.count_special(len(texts)), 1)
+    sizes = [len(one) for one in offsets]
+    cut = int(len(sizes) > 1 and sizes[1] >= sizes[0])
+    size = room if len(sizes) == 1 else pair_room(sizes[1 - cut], sizes[cut], room)
+    return [
+        (cut, offsets[cut][first][0], offsets[cut][first + count - 1][1])
+        for first, count in window_spans(sizes[cut], size, stride)
+    ]
 
 
 def label_weights(

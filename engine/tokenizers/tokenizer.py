@@ -150,9 +150,7 @@ class Tokenizer:
         counts = self._divide_length([len(item) for item in encoded], max_length, parts)
         tokens = [self._special_token(self.cls, 0)]
         for segment, (item, count) in enumerate(zip(encoded, counts, strict=True)):
-            tokens += self._tokens(
-                item, parts[segment], segment, self._keep_slice(len(item), count)
-            )
+            tokens += self._tokens(item, parts[segment], segment, self.kept(len(item), count))
             sep = self._special_token(self.sep, segment, at=tokens[-1].end if count else 0)
             is_between = segment + 1 < len(parts)
             tokens += [sep] * (self.vocabulary.separators if is_between else 1)
@@ -173,7 +171,7 @@ class Tokenizer:
             available = max(max_length - self.count_special(1), 0)
             rows = []
             for ids in first:
-                kept = ids if len(ids) <= available else ids[self._keep_slice(len(ids), available)]
+                kept = ids if len(ids) <= available else ids[self.kept(len(ids), available)]
                 row = [self.cls, *kept, self.sep]
                 rows.append((row, [0] * len(row)))
             return rows
@@ -345,11 +343,12 @@ class Tokenizer:
     ) -> tuple[list[int], list[int]]:
         keep_a, keep_b = self._divide_length([len(a), len(b)], max_length, texts)
         between = [self.sep] * self.vocabulary.separators
-        first, second = a[self._keep_slice(len(a), keep_a)], b[self._keep_slice(len(b), keep_b)]
+        first, second = a[self.kept(len(a), keep_a)], b[self.kept(len(b), keep_b)]
         ids = [self.cls, *first, *between, *second, self.sep]
         return ids, [0] * (1 + keep_a + len(between)) + [1] * (keep_b + 1)
 
-    def _keep_slice(self, length: int, count: int) -> slice:
+    def kept(self, length: int, count: int) -> slice:
+        """The `count` tokens that truncation keeps of `length`."""
         return slice(length - count, length) if self.vocabulary.cuts_beginning else slice(0, count)
 
     def _divide_length(

@@ -30,7 +30,14 @@ from engine.progress import ProgressCallback, no_progress
 from engine.runs.groups import expand
 from engine.runs.retention import max_checkpoints
 from engine.runs.snapshots import count_snapshots
-from engine.tasks.learner import Batch, Examples, Learner, padded_width
+from engine.tasks.learner import (
+    Batch,
+    Examples,
+    Learner,
+    WindowGroups,
+    first_windows,
+    padded_width,
+)
 from engine.tasks.rng import SUBSET, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.checkpoints import checkpoint_size
@@ -135,7 +142,7 @@ def _estimate(job: JobSpec, on_stage: Callable[[str], None], scratch: Path) -> E
     memory = peak_memory().network_memory  # before the timed steps, which use dummy batches
     memory += bench.later_moments(plan)
     width = min(plan.mean_width, bench.length)
-    seconds_per_step = min(bench.time_step(plan.rank_batch, width) for _ in range(3))
+    seconds_per_step = min(bench.time_usual_step(plan, width) for _ in range(3))
     save_every = save_interval(settings, plan.order.steps_per_epoch)
     runs = Home().runs
     existing_folder = next(folder for folder in (runs, *runs.parents) if folder.exists())
@@ -187,7 +194,8 @@ def sample(source: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
     random = rng_for(settings.seed, SUBSET)
 
     def tokenize(part: Rows) -> Examples:
-        return learner.tokenize(part, tokenizer, settings.max_length, folder, no_progress)
+        examples = learner.tokenize(part, tokenizer, settings.max_length, folder, no_progress)
+        return learner.training_examples(examples)
 
     if isinstance(rows.texts, StoredTexts):
         texts = rows.texts.sample(SAMPLED_ROWS, random)
@@ -268,8 +276,17 @@ def _make_plan(source: TrainingRows, sample: Sample) -> _Plan:
         processes=processes,
         steps=count_steps(settings, order.steps_per_epoch),
         evaluations=count_evaluations(settings, order.steps_per_epoch),
-        validation_rows=source.dataset.spec.rows.get("validation", 0),
+        validation_rows=_validation_examples(source, sample),
     )
+
+
+def _validation_examples(source: TrainingRows, sample: Sample) -> int:
+    """Validation rows, or as many examples of training as their windows take the time of."""
+    rows, examples = source.dataset.spec.rows.get("validation", 0), sample.examples
+    if examples.owners is None:
+        return rows
+    per_row = examples.tokenized.tokens / len(first_windows(examples.owners))
+    return round(rows * per_row / float(examples.lengths.mean()))
 
 
 class _Bench:
@@ -324,6 +341,15 @@ class _Bench:
     def time_step(self, count: int, width: int) -> float:
         """Seconds of a step with random inputs of this length."""
         return self.measure(self._dummy(count, width, rng_for(self.settings.seed, SUBSET, width)))
+
+    def time_usual_step(self, plan: _Plan, width: int) -> float:
+        """Seconds of a step with inputs of this length, or with the windows of sampled texts."""
+        examples = plan.sample.examples
+        if not isinstance(examples, WindowGroups):
+            return self.time_step(plan.rank_batch, width)
+        indices = np.unique(plan.batches[0][: plan.rank_batch] % plan.sample.random_count)
+        random = rng_for(self.settings.seed, SUBSET)
+        return self.measure(self.learner.batch(examples, indices, self.tokenizer, random))
 
     def measure(self, batch: Batch) -> float:
         """Seconds of an update."""

@@ -124,7 +124,7 @@ def _check_data(run: TrainingRun, previous: dict[str, str]) -> None:
 
 def _prepared_event(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
     truncated = 0.0
-    if run.setup.data.learner.task.info.cuts_long_texts:
+    if run.setup.data.learner.task.truncates:
         max_length = min(run.settings.max_length, run.network.spec.max_positions)
         truncated = float((run.setup.data.phases[0].examples.lengths >= max_length).mean())
     return Prepared(

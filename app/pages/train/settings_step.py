@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, create_model
 from PySide6.QtCore import Qt
@@ -25,7 +25,7 @@ from app.widgets.text.spec_texts import value_text
 from engine.config.features import FINE_TUNED, Features
 from engine.config.fields import fields_at, get_extra
 from engine.config.recommended import RECIPES, RECOMMENDED
-from engine.config.task import TaskSpec
+from engine.config.task import AggregatingTask, LongTexts, TaskSpec, WindowedTask
 from engine.config.training import HardwareSpec, TrainingSpec
 
 # fields of a causal objective: no masks, no pairs
@@ -73,7 +73,7 @@ class SettingsStep(QWidget):
         forms = (self.fine_tuning, self.pre_training, self.more, self.features, self.hardware)
         for form in forms:
             form.changed.connect(self._on_changed)
-        self.length = Text("", "muted")
+        self.length = Text("", "small")
         self.advanced = QWidget()
         layouts.column(
             layouts.row(self.mode, (self.search, 1), spacing=4 * SPACE),
@@ -104,7 +104,13 @@ class SettingsStep(QWidget):
             self.tr("Train on 10 % of the rows to check that everything works."), "small"
         )
         row = _titled_row(self.tr("Quick trial"), self.quick_trial, explanation)
-        layouts.extend(card.body, row, self.length)
+        self.long_texts = buttons.Segments(
+            [self.tr("Truncate"), self.tr("Windows")], self.tr("Long texts")
+        )
+        self.long_texts.chosen.connect(self._on_long_texts)
+        self.long_row = QWidget()
+        _titled_row(self.tr("Long texts"), self.long_texts, self.length, self.long_row)
+        layouts.extend(card.body, row, self.long_row)
         self.changes = Text("", "warn")
         self.reset = buttons.quiet(self.tr("&Reset"), self._state.reset_advanced, "undo-2")
         line = layouts.row((self.changes, 1), self.reset, spacing=2 * SPACE)
@@ -174,6 +180,11 @@ class SettingsStep(QWidget):
     def _on_recipe(self, index: int) -> None:
         self._state.set(self._state.choices.with_recipe(RECIPES[index]))
 
+    def _on_long_texts(self, index: int) -> None:
+        way = get_args(LongTexts)[index]
+        task = self._state.choices.task.model_copy(update={"long_texts": way})
+        self._state.set(self._state.choices.with_task(task))
+
     def _on_quick(self, on: bool) -> None:
         if not self._is_updating:
             self._state.set(self._state.choices.with_quick_trial(on))
@@ -202,6 +213,11 @@ class SettingsStep(QWidget):
         if choices.is_pretraining and task_form is not None:
             causal = choices.is_causal
             task_form.hide_fields(set(task_form.fields) - set(CAUSAL_FIELDS) if causal else ())
+        if isinstance(choices.task, WindowedTask) and task_form is not None:
+            unused = set(task_form.fields) & {*AggregatingTask.model_fields} - {"long_texts"}
+            task_form.hide_fields(() if choices.task.reads_windows else unused)
+            self.long_texts.choose(get_args(LongTexts).index(choices.task.long_texts))
+        set_shown(self.long_texts, isinstance(choices.task, WindowedTask))
         _fill(self.features, choices.features, choices.varied_in("features"), is_new)
         self.features.hide_fields(_unused_fields(choices.features))
         _fill(self.hardware, choices.hardware, choices.varied_in("hardware"), is_new)
@@ -275,8 +291,8 @@ class SettingsStep(QWidget):
         max_length = choices.training.max_length
         if choices.is_pretraining:
             return self.tr("Texts are split into blocks of {0} tokens.").format(max_length)
-        if not choices.task.info.cuts_long_texts:
-            template = self.tr("Longer passages are split into overlapping windows of {0} tokens.")
+        if not choices.task.truncates:
+            template = self.tr("Longer texts are read in overlapping windows of {0} tokens.")
             return template.format(max_length)
         result = self._state.preview.result
         if result is None or result.lengths is None:
@@ -285,8 +301,13 @@ class SettingsStep(QWidget):
         if fraction == 0:
             template = self.tr("Max. length is {0} tokens; no input in the sample is longer.")
             return template.format(max_length)
-        template = self.tr("Inputs longer than {0} tokens are truncated (about {1} % of them).")
-        return template.format(max_length, value_text(max(0.1, round(100 * fraction, 1))))
+        template = self.tr(
+            "About {1} % of the inputs are longer than {0} tokens; truncated, {2} % of all words "
+            "are never read."
+        )
+        unread = result.lengths.fraction_unread(max_length)
+        percents = (max(0.1, round(100 * part, 1)) for part in (fraction, unread))
+        return template.format(max_length, *map(value_text, percents))
 
 
 def _titled_row(

@@ -147,7 +147,7 @@ SWITCH_FRACTIONS = (1.0, QUICK_TRIAL_FRACTION)  # with the switch off and on
 
 def list_advanced_changes(choices: Choices) -> list[str]:
     """List changed fields that Simple does not show: “Max. length 64 (default 128)”."""
-    excluded = set(SIMPLE_FIELDS)
+    excluded = {*SIMPLE_FIELDS, "long_texts"}
     if choices.training.train_fraction not in SWITCH_FRACTIONS:
         excluded.remove("train_fraction")
     return _changed(choices, excluded)
@@ -165,7 +165,8 @@ def _changed(choices: Choices, excluded: set[str]) -> list[str]:
     result += _differences(Features, choices.probe, NO_PROBE, {"cache"})
     result += _differences(HardwareSpec, choices.hardware, choices.default_hardware, set())
     task = choices.task
-    return result + _differences(type(task), task, choices.current_goal.task, {"kind", "labels"})
+    before = choices.current_goal.task
+    return result + _differences(type(task), task, before, {"kind", "labels", *excluded})
 
 
 def _differences(
@@ -226,11 +227,14 @@ def _length_warnings(choices: Choices, lengths: Lengths | None) -> Iterator[Caut
     if unknown := unknown_note(lengths.unknown):
         yield Caution(translated(unknown))
     fraction = lengths.fraction_above(choices.training.max_length)
-    if fraction > SOME_TRUNCATED and choices.task.info.cuts_long_texts:
+    if fraction > SOME_TRUNCATED and choices.task.truncates:
         template = tr(
-            "About {share} % of the inputs are longer than {length} tokens and are truncated."
+            "About {share} % of the inputs are longer than {length} tokens and are truncated:"
+            " {unread} % of all words are never read."
         )
-        shown = template.format(share=round(100 * fraction), length=choices.training.max_length)
+        length = choices.training.max_length
+        unread = round(100 * lengths.fraction_unread(length))
+        shown = template.format(share=round(100 * fraction), length=length, unread=unread)
         yield Caution(shown, is_serious=fraction > MANY_TRUNCATED)
 
 

@@ -15,6 +15,7 @@ from engine.config.task import (
     LOSS,
     MAX_CLASSES,
     SEQUENCE,
+    AggregatingTask,
     ClassWeight,
     Head,
     LabelColumn,
@@ -27,7 +28,7 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 
 
-class MultiLabel(LabelledTask):
+class MultiLabel(LabelledTask, AggregatingTask):
     """Multi-label classification of a text or a pair."""
 
     info: ClassVar[TaskInfo] = TaskInfo(

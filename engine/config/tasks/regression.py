@@ -12,6 +12,7 @@ from engine.config.task import (
     FROM_ZERO,
     LOSS,
     SEQUENCE,
+    AggregatingTask,
     Head,
     LabelColumn,
     Metric,
@@ -82,7 +83,7 @@ class ScaledTask(TaskSpec):
             yield StudioError(problem, constant_advice)
 
 
-class Regression(ScaledTask):
+class Regression(ScaledTask, AggregatingTask):
     """A number for a text or a pair, such as the similarity of two sentences."""
 
     info: ClassVar[TaskInfo] = TaskInfo(

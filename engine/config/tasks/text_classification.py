@@ -16,6 +16,7 @@ from engine.config.task import (
     LOSS,
     MAX_CLASSES,
     SEQUENCE,
+    AggregatingTask,
     ClassWeight,
     Head,
     LabelColumn,
@@ -35,7 +36,7 @@ METRICS = (ACCURACY, F1_MACRO, LOSS)
 MIN_NUMBERS = 4  # for each label that is none
 
 
-class ClassTask(LabelledTask):
+class ClassTask(LabelledTask, AggregatingTask):
     """Settings of single-label classification."""
 
     balanced: bool = Field(

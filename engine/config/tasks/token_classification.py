@@ -22,13 +22,14 @@ from engine.config.task import (
     LabelledTask,
     Metric,
     TaskInfo,
+    WindowedTask,
 )
 from engine.errors import StudioError
 
 MAX_TAGS = 1_000
 
 
-class TokenClassification(LabelledTask):
+class TokenClassification(LabelledTask, WindowedTask):
     """A tag for each word: names of people and places, parts of speech."""
 
     info: ClassVar[TaskInfo] = TaskInfo(

@@ -1,19 +1,34 @@
-"""Overlapping windows over a long context, with the question in each (Devlin et al. 2019, §4.2).
+"""Overlapping windows over a long text, with the question in each (Devlin et al. 2019, §4.2).
 
-A window is [CLS] question [SEP] part of the context [SEP], with two [SEP] in between for RoBERTa.
-The starts of the windows, and the best window of a token, are those of `run_squad.py`.
+A window is [CLS] question [SEP] part of the context [SEP], with two [SEP] in between for RoBERTa;
+without a question, [CLS] part of the text [SEP]. The starts of the windows, and the best window of
+a token, are those of `run_squad.py`.
 
-Shapes: T tokens in a window, C in the context, W windows.
+Shapes: T tokens in a window, C in the context, W windows, N rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engine.data.tokenized.dataset import (
+    GrowingArray,
+    TokenizedDataset,
+    TokenizedWriter,
+    open_cached,
+)
 from engine.errors import StudioError
+from engine.files.atomic_write import atomic_folder
+from engine.files.regular_file import check_regular
+from engine.progress import ProgressCallback
+from engine.tokenizers.tokenizer import Tokenizer
 
+OWNERS = "owners.npy"
+CHUNK = 64  # rows tokenized at a time
 STRIDE = 128  # tokens, as in run_squad.py
 MAX_QUESTION_LENGTH = 64  # tokens
 NOWHERE = -1
@@ -73,11 +88,8 @@ def windows(
             count=len(question_ids),
             max_length=max_length,
         )
-    firsts = [0]
-    while firsts[-1] + size < len(context):
-        firsts.append(firsts[-1] + min(stride, size))
-    spans = [(first, min(size, len(context) - first)) for first in firsts]
-    owners = _owners(len(context), spans)
+    spans = window_spans(len(context), size, stride)
+    owners = window_owners(len(context), spans)
     begin, result = len(question_ids) + 1 + separators, []
     for index, (first, count) in enumerate(spans):
         span = slice(first, first + count)
@@ -95,7 +107,26 @@ def windows(
     return result
 
 
-def _owners(tokens: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
+def window_spans(tokens: int, size: int, stride: int = 0) -> list[tuple[int, int]]:
+    """First token and number of tokens of each window over a text of `tokens` tokens.
+
+    Args:
+        size: maximum tokens of the text in a window.
+        stride: tokens between the starts of two windows, at most `size`; 0: three quarters of it.
+    """
+    firsts = [0]
+    while firsts[-1] + size < tokens:
+        firsts.append(firsts[-1] + min(stride or max(3 * size // 4, 1), size))
+    return [(first, min(size, tokens - first)) for first in firsts]
+
+
+def pair_room(short: int, long: int, room: int) -> int:
+    """Tokens of the longer text of a pair in a window, with `room` for both texts; the shorter one
+    has the rest, at most half if they do not fit."""
+    return max(room - (short if short + long <= room else min(short, room // 2)), 1)
+
+
+def window_owners(tokens: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
     """The window in which each token has the most context, int64 [C]; the first of equals.
 
     The score is the smaller of the contexts before and after it plus a hundredth of the window's
@@ -146,3 +177,74 @@ def answer_positions(
             if window.first <= tokens[0] and tokens[1] < window.first + window.count:
                 positions[index] = np.array(tokens) - window.first + window.begin
     return positions
+
+
+class WindowedTexts(NamedTuple):
+    """The windows of N rows, those of a row consecutive, at least one for each."""
+
+    tokenized: TokenizedDataset  # W inputs
+    owners: NDArray[np.int64]  # [W], row of each, ascending
+
+
+def tokenize_windows(
+    texts: Sequence[str],
+    pairs: Sequence[str] | None,
+    tokenizer: Tokenizer,
+    max_length: int,
+    stride: int,
+    folder: Path,
+    progress: ProgressCallback | None = None,
+) -> WindowedTexts:
+    """Cut each text or pair of texts into windows; opens `folder` if it is complete.
+
+    A row that fits into `max_length` tokens is one window, as without windows. The longer text of a
+    pair is cut; the other is in each window, and is truncated to half of it.
+    """
+    tokenized = open_cached(folder)
+    if tokenized is None:
+        with (
+            atomic_folder(folder) as partial,
+            TokenizedWriter(partial, tokenizer.size) as writer,
+            GrowingArray(partial / OWNERS, np.int64) as owners,
+        ):
+            for row, inputs in enumerate(_cut_rows(texts, pairs, tokenizer, max_length, stride)):
+                for ids, split in inputs:
+                    writer.add(ids, split)
+                    owners.add(row)
+                if progress is not None and (row + 1) % CHUNK == 0:
+                    progress(row + 1, len(texts))
+        tokenized = TokenizedDataset.open(folder)
+    return WindowedTexts(tokenized, np.load(check_regular(folder / OWNERS), allow_pickle=False))
+
+
+def _cut_rows(
+    texts: Sequence[str],
+    pairs: Sequence[str] | None,
+    tokenizer: Tokenizer,
+    max_length: int,
+    stride: int,
+) -> Iterator[list[tuple[list[int], int]]]:
+    """Yield the windows of each row: their ids, and the start of the second text."""
+    cls, sep = tokenizer.cls, tokenizer.sep
+    between = [sep] * tokenizer.vocabulary.separators
+    room = max(max_length - tokenizer.count_special(1 if pairs is None else 2), 1)
+    for first in range(0, len(texts), CHUNK):
+        chunk = slice(first, first + CHUNK)
+        rows = tokenizer.contents(texts[chunk])
+        if pairs is None:
+            for ids in rows:
+                cut = [ids[a : a + n] for a, n in window_spans(len(ids), room, stride)]
+                yield [([cls, *part, sep], len(part) + 2) for part in cut]
+            continue
+        for a, b in zip(rows, tokenizer.contents(pairs[chunk]), strict=True):
+            cuts_first = len(a) > len(b)
+            short, long = (b, a) if cuts_first else (a, b)
+            size = pair_room(len(short), len(long), room)
+            short = short[tokenizer.kept(len(short), min(len(short), room - size))]
+            inputs = []
+            for start, count in window_spans(len(long), size, stride):
+                part = long[start : start + count]
+                left, right = (part, short) if cuts_first else (short, part)
+                ids = [cls, *left, *between, *right, sep]
+                inputs.append((ids, 1 + len(left) + len(between)))
+            yield inputs

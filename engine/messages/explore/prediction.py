@@ -25,6 +25,22 @@ class SpanPrediction(Message):
     label: str = ""
 
 
+class Passage(Message):
+    """A window of a long text, in characters of its first or second text.
+
+    `effect` is the fall of the predicted output without this window: of a class against the next
+    one, of the predicted label, or of the number. `weight` is that of the pooling.
+    """
+
+    segment: int
+    start: int
+    end: int
+    effect: float
+    weight: float
+    label: str = Field("", description="The prediction of this window alone.")
+    value: float = Field(0.0, description="Its probability, or the number of this window alone.")
+
+
 class Predicted(PreciseAnswer):
     """The prediction, in a form that depends on the task.
 
@@ -48,6 +64,9 @@ class Predicted(PreciseAnswer):
         None, description="Smallest and largest number of the training rows."
     )
     spans: tuple[SpanPrediction, ...] = ()
+    passages: tuple[Passage, ...] = Field(
+        (), description="The windows of a long text, in its order; none if it is read at once."
+    )
     answered: bool = True
     certainty: float | None = Field(
         None, description="The probability of the prediction, the smallest of several."

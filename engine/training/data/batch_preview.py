@@ -52,6 +52,10 @@ class BatchPreview:
         """Describe the batch of a step as text; raises like `batch`."""
         batch, data = self.batch(run, step, progress), self._data(run, progress)
         descriptions = data.learner.describe_targets(batch, data.tokenizer)
+        if batch.windows is not None:  # one for each input
+            counts = (batch.windows >= 0).sum(1).tolist()
+            pairs = zip(descriptions, counts, strict=True)
+            descriptions = [text for text, count in pairs for _ in range(count)]
         rows = tuple(
             _describe_row(batch, row, descriptions[row], data) for row in range(len(batch.tokens))
         )

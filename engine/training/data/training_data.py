@@ -103,6 +103,7 @@ def tokenise(
     settings, learner = source.job.training, source.learner
     long_length, long_fraction = learner.long_inputs
     length, long_length = (min(n, max_positions) for n in (settings.max_length, long_length))
+    learner.fit_length(length)
     tokenizing = _CachedTokenizer(source, tokenizer)
     train = tokenizing.tokenize(
         source.rows, "train", length, stage(phrase("Tokenising the training set"))
@@ -111,6 +112,7 @@ def tokenise(
     if len(rows := learner.rows(source.dataset, "validation")):
         progress = stage(phrase("Tokenising the validation set"))
         validation = tokenizing.tokenize(rows, "validation", length, progress)
+    train = learner.training_examples(train)
     if not len(train):
         raise StudioError("The training set has no text.", "Choose another text column.")
     phases = [_phase(0, train, settings)]

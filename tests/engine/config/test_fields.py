@@ -29,7 +29,7 @@ SPECS: tuple[type[BaseModel], ...] = (
     Split,
     *TASKS.values(),
 )
-INTERNAL = {"kind", "model"}  # not settings
+INTERNAL = {"kind", "model", "window_length"}  # not settings
 
 
 def test_each_setting_has_a_title_a_help_text_and_a_level():

@@ -14,6 +14,7 @@ CHECKPOINT = {"kind": "checkpoint", "path": Path("model")}
 SCRATCH = {"kind": "scratch", "model": PRESETS["tiny"].model_dump()}
 CAUSAL = {"kind": "scratch", "model": PRESETS["tiny"].model_dump() | {"causal": True}}
 CLM = {"kind": "pretraining", "objective": "clm"}
+WINDOWS = {"kind": "text_classification", "long_texts": "windows"}
 SHARDED = {"sharded": True, "processes": 2}
 CASES = {
     ("task.nsp", "task.objective"): {"task": CLM | {"nsp": True}},
@@ -45,6 +46,15 @@ CASES = {
         "features": {"vectors": "last"},
         "training": {"cache_frozen_layers": True, "frozen_layers": 2},
     },
+    ("task.windows_per_text", "training.cache_frozen_layers"): {
+        "task": WINDOWS | {"windows_per_text": 2},
+        "training": {"cache_frozen_layers": True, "frozen_layers": 2},
+    },
+    ("task.windows_per_text", "features.vectors"): {
+        "task": WINDOWS | {"windows_per_text": 2},
+        "features": {"vectors": "last"},
+    },
+    ("task.windows_per_text", "task.aggregate"): {"task": WINDOWS | {"aggregate": "attention"}},
     ("training.lora_rank", "base_model"): {"base_model": SCRATCH, "training": {"lora_rank": 8}},
     ("training.teacher", "task"): {
         "task": {"kind": "pretraining"},

@@ -15,3 +15,5 @@ def test_the_fraction_of_inputs_above_a_length():
     lengths = Lengths((30,) * 990 + (400,) * 10)
     assert lengths.fraction_above(30) == pytest.approx(0.01)
     assert lengths.fraction_above(400) == 0
+    assert lengths.fraction_unread(200) == pytest.approx(10 * 200 / (30 * 990 + 400 * 10))
+    assert lengths.fraction_unread(400) == 0

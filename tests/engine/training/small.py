@@ -158,6 +158,12 @@ TASKS: dict[str, tuple[TaskSpec, Mapping]] = {
         TextClassification(balanced=True, class_weights={"1": 3.0}, label_smoothing=0.1),
         Mapping(text="text", label="sad"),
     ),
+    "windows": (
+        TextClassification(
+            long_texts="windows", aggregate="attention", windows_per_text=2, doc_stride=5
+        ),
+        Mapping(text="text", label="sad"),
+    ),
     "labels": (MultiLabel(balanced=True), Mapping(text="text", label="topics")),
     "flags": (MultiLabel(), Mapping(text="text", flags=("sad", "right"))),
     "number": (Regression(), Mapping(text="text", label="score")),

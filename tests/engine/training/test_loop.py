@@ -72,6 +72,7 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {  # each task, and each option th
     "tags": lambda folder: small.tagging(folder, micro_batch_size=3, gradient_checkpointing=True),
     "number": lambda folder: small.learning("number", folder, dropout=0.1),
     "choices": lambda folder: small.learning("choices", folder, micro_batch_size=3, dropout=0.1),
+    "attention over windows": lambda folder: small.learning("windows", folder, max_length=12),
     "cached frozen layers": lambda folder: in_parts(
         folder, frozen_layers=1, cache_frozen_layers=True
     ),

@@ -8,7 +8,9 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.data.view import DataPage
 from app.pages.train.choices import Step, goals
+from app.pages.train.preview import Preview
 from app.pages.train.settings_step import SettingsStep
+from app.pages.train.summary import warnings
 from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.widgets.forms.controls import number_text
@@ -20,6 +22,7 @@ from engine.config.features import Features
 from engine.config.fields import branch_fields, fields_at, get_settings
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.data.lengths import Lengths
 from tests.app.pages.train.conftest import go_to_review, pick, press
 from tests.app.pages.train.examples import INFO, MODEL, SCRATCH, SENTENCE, data, with_training
 
@@ -259,3 +262,30 @@ def test_sizes_and_vocabularies_from_scratch_are_chosen(page, qtbot):
     scratch = page.state.choices.scratch
     assert scratch.warm_init
     assert (scratch.vocabulary, scratch.vocab_size, scratch.lowercase) == (None, 500, False)
+
+
+def test_windows_are_offered_for_long_texts_with_the_words_that_truncation_never_reads(wizard):
+    wizard.state.set(replace(wizard.state.choices, goal=SENTENCE, data=data(), model=MODEL))
+    wizard._open_step(Step.SETTINGS)
+    step, preview = wizard.settings, wizard.state.preview
+    lengths = Lengths((64,) * 8 + (576,) * 2)
+    preview.result = Preview((), lengths, 100)
+    preview.changed.emit()
+    length = wizard.state.choices.training.max_length
+    assert f"About 20 % of the inputs are longer than {length} tokens" in step.length.text()
+    unread = 100 * 2 * (576 - length) / (64 * 8 + 576 * 2)
+    assert f"{number_text(round(unread, 1))} % of all words" in step.length.text()
+    form = step.tasks["text_classification"]
+    shown = {name for name, field in form.fields.items() if not field.isHidden()}
+    assert "long_texts" in shown and not shown & {"doc_stride", "aggregate", "windows_per_text"}
+    step.long_texts.group.button(1).click()
+    task = wizard.state.choices.task
+    assert task.reads_windows and "overlapping windows" in step.length.text()
+    assert not form.fields["aggregate"].isHidden() and step.changes.isHidden()
+    for way, cautions in ((1, 0), (0, 1)):
+        step.long_texts.group.button(way).click()
+        texts = [caution.text for caution in warnings(wizard.state.choices, lengths)]
+        assert sum("never read" in text for text in texts) == cautions
+    other = next(goal for goal in goals() if goal.kind == "multiple_choice")
+    wizard.state.set(replace(wizard.state.choices, goal=other))
+    assert step.long_texts.isHidden()
