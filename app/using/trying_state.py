@@ -11,7 +11,7 @@ from engine.messages.explore.attribution import Attribute, Attributed, WordEffec
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.question import Answer, Refused
 
-MAX_CHARACTERS = 20_000  # per text; no model reads more
+MAX_CHARACTERS = 500_000  # per text; only models that read windows read more than a page
 
 
 class TryingState(QObject):
@@ -26,6 +26,7 @@ class TryingState(QObject):
         self.predicted: Predicted | None = None
         self.problem: Refused | None = None
         self.words: tuple[WordEffect, ...] = ()
+        self.passage = -1  # index of the passage of a long text whose words are shown
         self.explained_label = ""  # whose score the words affect
         self.remaining = 0  # words not yet computed
         self.no_words_reason = ""
@@ -76,18 +77,37 @@ class TryingState(QObject):
             )
         )
 
+    def choose_passage(self, index: int) -> None:
+        """Show the words of another passage of a long text."""
+        self.passage = index
+        self.words, self.remaining, self.no_words_reason = (), 0, ""
+        self._ask_effects()
+        self.changed.emit()
+
+    def _explained_texts(self) -> tuple[str, str]:
+        """The texts whose words are shown: the chosen passage of a long one."""
+        texts = [self.text, self.pair]
+        if self.predicted is not None and self.predicted.passages:
+            chosen = self.predicted.passages[self.passage]
+            texts[chosen.segment] = texts[chosen.segment][chosen.start : chosen.end]
+        return texts[0], texts[1]
+
     def _ask_effects(self, start: int = 0) -> None:
         if get_head(self.task).reads_tokens:
             self.no_words_reason = self.tr(
                 "No effects of words: this model scores every token, not the text as a whole."
             )
             return
+        text, pair = self._explained_texts()
+        is_passage = self.predicted is not None and self.predicted.passages
+        label = self.predicted.predicted[:1] if self.predicted is not None and is_passage else ()
         self._effects_id = self._explorer.ask(
             Attribute(
                 checkpoint=self._checkpoint,
-                text=self.text,
-                pair=self.pair or None,
+                text=text,
+                pair=pair or None,
                 endings=self.endings,
+                label="".join(label),
                 start=start,
                 so_far=tuple(word.effect for word in self.words),
             )
@@ -101,6 +121,9 @@ class TryingState(QObject):
             self.predicted = answer if isinstance(answer, Predicted) else None
             self.problem = answer if isinstance(answer, Refused) else None
             self.words, self.remaining, self.no_words_reason = (), 0, ""
+            passages = self.predicted.passages if self.predicted is not None else ()
+            effects = [passage.effect for passage in passages]
+            self.passage = effects.index(max(effects)) if effects else -1
             if self.predicted is not None and not self.compares_texts:
                 self._ask_effects()
         elif answer.to == self._effects_id:

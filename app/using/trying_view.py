@@ -12,6 +12,7 @@ from app.widgets import layouts
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, height_of_lines
+from app.widgets.text.reading_room import ReadingRoom
 from app.widgets.text.word_effects import WordRow, tint_effects
 from engine.config.tasks import TASKS, get_head
 
@@ -35,6 +36,8 @@ class TryingView(QWidget):
         self.prediction = view_class(state.task)()
         self.prediction.choices_typed.connect(state.set_endings)
         self.status = Text("", "muted")
+        self.reading_room = ReadingRoom()
+        self.reading_room.chosen.connect(state.choose_passage)
         self.words_title = Text("", "strong")
         self.words = WordRow(self.tr("Words and their effects"))
         self.words_note = Text("", "muted")
@@ -54,6 +57,7 @@ class TryingView(QWidget):
             self.pair,
             self.status,
             self.prediction,
+            self.reading_room,
             self.words_title,
             self.words,
             self.words_note,
@@ -91,6 +95,10 @@ class TryingView(QWidget):
         self.status.setVisible(bool(self.status.text()))
         is_unsure = bool(self.status.text()) and shown
         self.status.set_style("bad" if state.problem else "warn" if is_unsure else "muted")
+        passages = state.predicted.passages if state.predicted is not None else ()
+        set_shown(self.reading_room, bool(passages))
+        if passages:
+            self.reading_room.show_passages((state.text, state.pair), passages, state.passage)
         has_words = bool(state.words)
         self.words_title.setText(self._title())
         self.words_title.setVisible(has_words)
@@ -115,6 +123,8 @@ class TryingView(QWidget):
         return ""
 
     def _title(self) -> str:
+        if self._state.passage >= 0:
+            return self.tr("Effect of each word in passage {0}").format(self._state.passage + 1)
         if not self._state.explained_label:
             return self.tr("Effect of each word on the number")
         return self.tr("Effect of each word on “{0}”").format(self._state.explained_label)

@@ -221,6 +221,10 @@ class Examples:
             return self.targets
         return self.targets[first_windows(self.owners)]
 
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Values of rows, [rows, …], for the examples."""
+        return values if self.owners is None else values[self.owners]
+
     def add_vectors(self, batch: Batch, indices: np.ndarray) -> Batch:
         """Add the vectors, if any, to a batch of these examples."""
         if self.vectors is None:
@@ -249,6 +253,9 @@ class WindowGroups(Examples):
     """
 
     limit: int = 1
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        return values
 
     def __len__(self) -> int:
         return len(self._starts) - 1

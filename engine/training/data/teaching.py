@@ -46,10 +46,11 @@ def learn_from_teacher(
     length = source.job.training.max_length
     outputs = _outputs(teacher, source, length, stage)[:, order]
     learner.taught = True
-    phases = tuple(
-        replace(phase, examples=replace(phase.examples, targets=outputs)) for phase in data.phases
-    )
-    return replace(data, phases=phases)
+    phases = []
+    for phase in data.phases:
+        targets = phase.examples.spread(outputs)
+        phases.append(replace(phase, examples=replace(phase.examples, targets=targets)))
+    return replace(data, phases=tuple(phases))
 
 
 def _output_order(teacher: Checkpoint, learner: WholeTextLearner, folder: Path) -> list[int]:

@@ -1,0 +1,98 @@
+"""The reading room of a long text: its passages, the one that decided, and the words in it."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app.using.trying_state import TryingState
+from app.using.trying_view import TryingView
+from app.widgets.text.reading_room import MAX_SHOWN, ReadingRoom
+from engine.messages.explore.prediction import Passage, Predicted
+from engine.messages.explore.text import LabelProbability, Prediction
+from tests.app.pages.explore.conftest import FakeExplorer
+
+LABELS = ("dull", "warm")
+TEXT = "𝄞 " + " ".join(f"word{number}" for number in range(600))
+
+
+def passages(effects: list[float]) -> tuple[Passage, ...]:
+    size = len(TEXT) // max(1, len(effects))
+    return tuple(
+        Passage(
+            segment=0,
+            start=index * size,
+            end=(index + 1) * size,
+            effect=effect,
+            weight=1 / len(effects),
+            label="warm",
+            value=0.75,
+        )
+        for index, effect in enumerate(effects)
+    )
+
+
+@pytest.fixture
+def view(qtbot, studio, tmp_path):
+    explorer, studio.explorer = studio.explorer, FakeExplorer(tmp_path / "scratch")
+    view = TryingView(TryingState(studio, Path("model"), "text_classification"), LABELS)
+    qtbot.addWidget(view)
+    view.show()
+    yield view
+    studio.explorer = explorer
+
+
+def answer(view: TryingView, effects: list[float]) -> FakeExplorer:
+    """Type the text and answer with passages."""
+    state, explorer = view._state, view._state._explorer
+    state.type_in(TEXT, "")
+    ranked = tuple(LabelProbability(label=label, probability=0.5) for label in LABELS[::-1])
+    explorer.answered.emit(
+        Predicted(
+            to=explorer.questions[-1].number,
+            task="text_classification",
+            tokens=(),
+            predictions=(Prediction(first=0, last=0, ranked=ranked),),
+            predicted=("warm",),
+            passages=passages(effects),
+        )
+    )
+    return explorer
+
+
+def marked_text(room: ReadingRoom) -> str:
+    [selection] = room.text.extraSelections()
+    return selection.cursor.selectedText()
+
+
+def test_the_passage_with_the_largest_effect_is_marked_and_its_words_are_explained(view, qtbot):
+    explorer = answer(view, [0.1, -2.0, 1.5, 0.0])
+    room, state = view.reading_room, view._state
+    assert room.isVisible() and state.passage == 2 and room.row.chosen == 2
+    assert [word.below for word in room.row.shown] == ["+0.10", "−2.00", "+1.50", "+0.00"]
+    assert "Passage 3 of 4" in room.note.text() and "1.5" in room.note.text()
+    marked = marked_text(room)
+    one = state.predicted.passages[2]
+    assert marked == TEXT[one.start : one.end] and room.text.toPlainText() == TEXT
+    asked = explorer.of_kind("attribute")[-1]
+    assert (asked.text, asked.label) == (marked, "warm")
+
+    qtbot.keyClick(room.row, Qt.Key.Key_Left)
+    assert state.passage == 1 and "Passage 2 of 4" in room.note.text()
+    one = state.predicted.passages[1]
+    assert explorer.of_kind("attribute")[-1].text == TEXT[one.start : one.end]
+    assert marked_text(room) == TEXT[one.start : one.end]
+
+
+def test_of_many_passages_those_with_the_largest_effects_are_shown(view):
+    answer(view, [index / 100 for index in range(100)])
+    texts = [word.text for word in view.reading_room.row.shown]
+    assert len(texts) == MAX_SHOWN - 1 and texts[-1] == "100"
+    view._state.choose_passage(0)
+    texts = [word.text for word in view.reading_room.row.shown]
+    assert len(texts) == MAX_SHOWN and texts[0] == "1" and view.reading_room.row.chosen == 0
+
+
+def test_a_text_that_is_read_at_once_has_no_passages(view):
+    explorer = answer(view, [])
+    assert view.reading_room.isHidden() and explorer.of_kind("attribute")[-1].text == TEXT
