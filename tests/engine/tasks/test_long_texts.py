@@ -195,6 +195,9 @@ def test_a_step_draws_windows_of_each_text_by_its_seed(tokenizer, tmp_path):
     learner, _, examples = prepared(task, rows, tokenizer, tmp_path)
     groups, indices = learner.training_examples(examples), np.array([3, 9, 11])
     assert isinstance(groups, WindowGroups)
+    values = np.arange(12)  # of rows
+    assert examples.spread(values).tolist() == examples.owners.tolist()
+    assert groups.spread(values).tolist() == values.tolist()
     draws = [groups.draw(indices, np.random.default_rng(seed)) for seed in (1, 1, 2)]
     assert draws[0][0].tolist() == draws[1][0].tolist() != draws[2][0].tolist()
     drawn, windows = draws[0]
