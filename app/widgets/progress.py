@@ -70,7 +70,8 @@ class ProgressLine(QWidget):
         elapsed = time.monotonic() - self._since
         if elapsed > MIN_RATE_SECONDS and done > 0:
             rate = done / elapsed
-            texts.append(self.tr("{0} per second").format(self._number(round(rate))))
+            if rate >= 1:
+                texts.append(self.tr("{0} per second").format(self._number(round(rate))))
             if total > done:
                 left = numbers.duration((total - done) / rate)
                 texts.append(self.tr("about {0} left").format(left))

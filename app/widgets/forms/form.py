@@ -21,6 +21,7 @@ from app.widgets.help_topics import setting_key
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text, TextStyle, tooltip
 from app.widgets.text.spec_texts import help_of, problem_text, title_of, value_text
+from engine.config.fields import get_level
 from engine.config.problems import Problem
 from engine.config.validation import list_problems
 
@@ -29,7 +30,7 @@ LABEL_WIDTH = 45 * SPACE  # px of the titles, the same in all forms
 
 
 class SpecForm(QWidget):
-    """Fields of a pydantic model with title, control, help and problems.
+    """Fields of a pydantic model, or those chosen in forms, with title, control, help and problems.
 
     Fields that are not shown keep their defaults, or the values in `others`, for validation. With
     `varies` there is a “+” next to each field that can have several values.
@@ -62,8 +63,10 @@ class SpecForm(QWidget):
         self._searched: tuple[str, ...] = ()  # words
         self._texts: dict[str, str] = {}  # title and help of each field, to search in
         self._grid = layouts.grid(parent=self, h_spacing=6 * SPACE, v_spacing=5 * SPACE, stretch=1)
-        for name in fields or model.model_fields:
-            self._add(name, model.model_fields[name])
+        all_fields = model.model_fields
+        shown = fields or [n for n, info in all_fields.items() if get_level(info) != "elsewhere"]
+        for name in shown:
+            self._add(name, all_fields[name])
         self.form_problem = Text("", "bad")
         self.form_problem.hide()
         self._grid.addWidget(self.form_problem, self._grid.rowCount(), 0, 1, 2)

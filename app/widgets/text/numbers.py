@@ -1,6 +1,7 @@
 """Numbers, dates, durations and sizes in the user's notation."""
 
 import math
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -21,7 +22,7 @@ def decimal(value: float | None, places: int = 4) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if value and (abs(value) < 10**-places or abs(value) >= 1e6):
-        return QLocale().toString(value, "e", 2)
+        return re.sub(r"e\+?(-?)0*(?=\d)", r"e\1", QLocale().toString(value, "e", 2))
     return QLocale().toString(value, "f", places)
 
 
