@@ -69,7 +69,8 @@ def _find_typos(rows: Mapping[str, int]) -> dict[str, str]:
         return {}
     typos = {}
     for label in words:
-        frequent = (word for word in words if rows[word] >= MIN_TYPO_RATIO * rows[label])
+        least = max(MIN_TYPO_RATIO * rows[label], 1)  # yes/no columns may have no row with yes
+        frequent = (word for word in words if rows[word] >= least)
         correct = next((word for word in frequent if _is_one_letter_apart(label, word)), None)
         if correct is not None:
             typos[label] = correct

@@ -65,3 +65,7 @@ def test_many_labels_are_matched_in_linear_time():
     labels = tuple(f"Label {number}" for number in range(30_000))
     matched, unknown = match_labels((label.lower() for label in labels), (*labels, "label 0"))
     assert len(matched) == len(labels) - 1 and unknown == ["label 0"]
+
+
+def test_labels_without_rows_are_no_typos():
+    assert not find_spellings({"good": 0, "gold": 0, "long": 9})
