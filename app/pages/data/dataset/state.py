@@ -29,6 +29,8 @@ MAX_COLUMNS = 200
 MAX_SORT_COLUMNS = 3  # the most recently clicked; each breaks ties of the one before
 
 Rows = NDArray[np.int64]
+Page = list[tuple[str, ...]]
+"""Rows as tuples of cells."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class DatasetState(QObject):
         rows_changed: `indices` changed, or are being searched.
         sorting: row groups read to sort by a column, and their total.
         page_read: index of a page, and its rows as tuples of cells.
+        reordered: place of the first row that changed in `indices`, and pages from there on.
         measured: `lengths`, their progress or their problem changed.
         target_chosen: another column is the label of `spec`.
     """
@@ -74,6 +77,7 @@ class DatasetState(QObject):
     rows_changed = Signal()
     sorting = Signal(int, int)
     page_read = Signal(int, object)
+    reordered = Signal(int, object)
     measured = Signal()
     target_chosen = Signal()
 
@@ -165,6 +169,21 @@ class DatasetState(QObject):
         self.query, self.orders = None, ()
         self._set_rows(SearchResult(indices, indices, self._ranks))
         self.rows_changed.emit()
+
+    def read_pages(self, indices: Rows, first: int) -> dict[int, Page]:
+        """Read the page of the place `first` of these rows and the next one; for any thread."""
+        assert self.dataset is not None
+        pages = range(first // PAGE_ROWS, first // PAGE_ROWS + 2)
+        starts = {page: page * PAGE_ROWS for page in pages}
+        return {
+            page: _cells(self.dataset, indices[start : start + PAGE_ROWS], self.columns)
+            for page, start in starts.items()
+        }
+
+    def reorder(self, indices: Rows, first: int, pages: dict[int, Page]) -> None:
+        """Show other rows from the place `first` on; those before it are the same."""
+        self._set_rows(SearchResult(indices, indices, self._ranks))
+        self.reordered.emit(first, pages)
 
     def _sort(self, orders: tuple[Order, ...]) -> None:
         if self.dataset is not None and orders != self.orders:

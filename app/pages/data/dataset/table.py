@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from PySide6.QtCore import QAbstractTableModel, QObject, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
 from PySide6.QtGui import QFont
 
 from app.pages.data.cells import column_roles, header_data, one_line
@@ -16,6 +16,7 @@ from app.pages.data.dataset.state import (
     MAX_CELL_CHARACTERS,
     PAGE_ROWS,
     DatasetState,
+    Page,
     Rows,
     take_in_order,
 )
@@ -48,7 +49,7 @@ class RowsModel(QAbstractTableModel):
         self._rows = 0
         self._indices: Rows | None = None  # rows of the state that are shown
         self._roles = column_roles(state.spec.mapping)
-        self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
+        self._pages: OrderedDict[int, Page] = OrderedDict()
         self._edits: EditsState | None = None
         self._review: ReviewState | None = None
         self._has_marks = False  # there is a codebook
@@ -56,6 +57,7 @@ class RowsModel(QAbstractTableModel):
         self.mark_column = LEAD_COLUMNS + len(state.columns)
         state.rows_changed.connect(self._on_rows_changed)
         state.page_read.connect(self._on_page_read)
+        state.reordered.connect(self._on_reordered)
         self._on_rows_changed()
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
@@ -83,7 +85,7 @@ class RowsModel(QAbstractTableModel):
         if not index.isValid():
             return None
         if index.column() == self.suggestion_column:
-            return self._suggestion(index, role)
+            return self._chips(index) if role == CHIPS else self._suggestion(index, role)
         if index.column() == self.mark_column:
             return self._marks(index, role)
         match role:
@@ -117,10 +119,17 @@ class RowsModel(QAbstractTableModel):
         """The spans in a cell of tags; None for other cells, and if words are missing."""
         spec = self._state.spec
         words_column, tags = self.find_section(spec.mapping.text), spec.mapping.tags
-        if tags is None or index.column() != self.find_section(tags):
+        suggestions = {} if self._review is None else self._review.suggestions
+        if tags is None:
+            return None
+        if index.column() == self.find_section(tags):
+            found = split_words(self._cell(index))
+        elif index.column() == self.suggestion_column:
+            suggestion = suggestions.get(int(self._state.indices[index.row()]))
+            found = [] if suggestion is None else split_words(suggestion.label)
+        else:
             return None
         words = split_words(self._cell(self.index(index.row(), words_column)))
-        found = split_words(self._cell(index))
         if len(words) != len(found):
             return None
         types = [name for name in spec.spans if name != "O"]
@@ -212,6 +221,9 @@ class RowsModel(QAbstractTableModel):
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
         label, probability = one_line(suggestion.label[:100]), suggestion.probability
+        if label.startswith("["):  # a set
+            labels = parse_label_sets([suggestion.label])[0]
+            label = one_line(", ".join(labels)[:100]) or self.tr("no label")
         if probability is not None:
             label = f"{label}  {numbers.percent(probability, 0)}"
         text = self.tr("{0} · label kept").format(label) if is_confirmed else label
@@ -320,6 +332,24 @@ class RowsModel(QAbstractTableModel):
         self._rows = len(self._indices)
         self.endResetModel()
 
+    def _on_reordered(self, first: int, pages: dict[int, Page]) -> None:
+        """Show other rows from a place on; the current row and the scroll position stay."""
+        kept = {page: rows for page, rows in self._pages.items() if page < first // PAGE_ROWS}
+        self._pages = OrderedDict(kept | pages)
+        self._indices, before = self._state.indices, self._rows
+        count = len(self._indices)
+        if count < before:
+            self.beginRemoveRows(QModelIndex(), count, before - 1)
+            self._rows = count
+            self.endRemoveRows()
+        elif count > before:
+            self.beginInsertRows(QModelIndex(), before, count - 1)
+            self._rows = count
+            self.endInsertRows()
+        if first < count:
+            last = self.index(count - 1, self.columnCount() - 1)
+            self.dataChanged.emit(self.index(first, 0), last)
+
     def _on_edited(self) -> None:
         has_marks = self._edits is not None and self._edits.codebook is not None
         if has_marks != self._has_marks:
@@ -330,7 +360,7 @@ class RowsModel(QAbstractTableModel):
             last = self.index(self._rows - 1, self.columnCount() - 1)
             self.dataChanged.emit(self.index(0, 0), last)
 
-    def _on_page_read(self, page: int, rows: list[tuple[str, ...]]) -> None:
+    def _on_page_read(self, page: int, rows: Page) -> None:
         self._pages[page] = rows
         while len(self._pages) > MAX_CACHED_PAGES:
             self._pages.popitem(last=False)

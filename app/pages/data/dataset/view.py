@@ -115,6 +115,7 @@ class DatasetView(Page):
         self.body.addWidget(self.problem, 1)
         self.state.opened.connect(self._on_opened)
         self.state.rows_changed.connect(self._on_rows_changed)
+        self.state.reordered.connect(lambda *_: self._show_count())
         self.state.sorting.connect(self._on_sorting)
         self.state.start()
 
@@ -383,6 +384,13 @@ class DatasetView(Page):
             if self.editing.review.kind == "changes":
                 self.editing.review.clear()
             self.finding_line.setVisible(self._finding is not None)
+        self._show_count()
+        count = len(self.state.indices)
+        self._stack.setCurrentWidget(self.table if count else self.empty)
+        self.row_text.clear()
+        QTimer.singleShot(0, self, self._select_row)  # after the model shows the rows
+
+    def _show_count(self) -> None:
         count, total = len(self.state.indices), sum(self.state.spec.rows.values())
         if count == total:
             self.count.setText(self.tr("%Ln row(s)", "", total))
@@ -390,9 +398,6 @@ class DatasetView(Page):
             self.count.setText(
                 self.tr("{0} of {1} rows").format(numbers.count(count), numbers.count(total))
             )
-        self._stack.setCurrentWidget(self.table if count else self.empty)
-        self.row_text.clear()
-        QTimer.singleShot(0, self, self._select_row)  # after the model shows the rows
 
     def _search(self) -> None:
         choice = self.splits.choice()

@@ -201,6 +201,7 @@ class EditingPart(QObject):
             self._table.setFocus()
 
     def _on_row(self) -> None:
+        self.review.ranking.in_hand = self._current_row()
         self._show_parts()
         self._show_marks()
 

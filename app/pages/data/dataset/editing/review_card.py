@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QCheckBox
 
 from app.library import ModelEntry
 from app.pages.data.dataset.editing.mark_texts import order_titles
-from app.pages.data.dataset.editing.review_state import MODEL_ORDERS, ReviewState
+from app.pages.data.dataset.editing.ranking import MODEL_ORDERS
+from app.pages.data.dataset.editing.review_state import ReviewState
 from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.forms.controls import ComboBox
@@ -17,6 +18,7 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import Text, one_line, tooltip
 from engine.config.codebook import Drawn
 from engine.config.dataset import DatasetSpec
+from engine.config.tasks import get_head
 from engine.data.columns.fit import unlabelled_rows
 from engine.files.shipped import minilm
 from engine.messages.question import Working
@@ -30,7 +32,8 @@ class ReviewCard(Card):
     def __init__(self, state: ReviewState) -> None:
         super().__init__("")
         self._state = state
-        self._can_find = self._can_suggest = self._has_models = False
+        self._can_find = self._can_suggest = self._has_models = self._needs_tagger = False
+        self._models: tuple[ModelEntry, ...] = ()
         self._labels: tuple[str, ...] = ()
         self.title = Text(self.tr("Correct and label"), "heading")
         self.introduction = Text("", "muted")
@@ -94,13 +97,14 @@ class ReviewCard(Card):
     def show_spec(
         self, spec: DatasetSpec, labels: Sequence[str], has_sets: bool, is_number: bool
     ) -> None:
-        """Show what these rows allow: models predict one label of each row, not a number."""
-        mapping = spec.mapping
-        is_class = mapping.label is not None and not mapping.endings and not has_sets
+        """Show what these rows allow: models predict labels, sets of them and tags, no numbers."""
+        mapping, self._needs_tagger = spec.mapping, spec.mapping.tags is not None
+        has_labels = bool(mapping.label_columns) and not mapping.endings
         unlabelled = sum(unlabelled_rows(spec).values())
-        self._has_models = is_class and not is_number
-        self._can_find = self._has_models and len(set(spec.labels) - {""}) > 1
-        self._can_suggest = bool(unlabelled) and mapping.tags is None and not mapping.endings
+        self._has_models = has_labels and not is_number
+        is_class = mapping.label is not None and self._has_models and not has_sets
+        self._can_find = is_class and len(set(spec.labels) - {""}) > 1
+        self._can_suggest = bool(unlabelled) and not mapping.endings
         chosen = self.orders.currentData() or ("uncertain" if self._has_models else "file")
         self.orders.clear()
         for name, title in order_titles().items():
@@ -113,6 +117,7 @@ class ReviewCard(Card):
         self.likely.setCurrentIndex(max(self.likely.findText(label), 0))
         self._labels = tuple(labels)
         self.show_count(unlabelled)
+        self._choose_model()
         self.setVisible(self._can_find or self._can_suggest)
         self.show_state()
 
@@ -126,12 +131,16 @@ class ReviewCard(Card):
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
         """Set the models; MiniLM or the first usable one is selected."""
+        self._models = tuple(models)
         self.model.set_models(list(models))
-        readable = [model for model in models if model.info is not None]
-        first = sorted(readable, key=lambda model: model.path != minilm())[:1]
-        if self.model.chosen() is None and first:
-            self.model.choose(first[0].path)
+        self._choose_model()
         self.show_state()
+
+    def _choose_model(self) -> None:
+        """Select MiniLM or the first usable model, unless a usable one is selected."""
+        usable = [model for model in self._models if not self._why_not(model)]
+        if usable and self.model.chosen() not in usable:
+            self.model.choose(min(usable, key=lambda model: model.path != minilm()).path)
 
     @property
     def suggesting_model(self) -> ModelEntry | None:
@@ -197,6 +206,9 @@ class ReviewCard(Card):
         if state.from_codebook and state.suggestions:
             note = self.tr("Suggestions from the names and definitions of the labels.")
             self.result.setText(f"{self.result.text()} {note}")
+        if count := state.ranking.label_count:
+            note = self.tr("Ranked again after %Ln label(s).", "", count)
+            self.result.setText(f"{self.result.text()} {note}")
         self.keys.setText(
             (
                 self.tr("Enter: accept the suggestion · 1–9: another label · Space: skip")
@@ -216,7 +228,14 @@ class ReviewCard(Card):
         )
 
     def _why_not(self, entry: ModelEntry) -> str:
-        return "" if entry.info is not None else self.tr("This model cannot be read.")
+        if entry.info is None:
+            return self.tr("This model cannot be read.")
+        is_tagger = entry.info.task is not None and get_head(entry.info.task).tags_tokens
+        return (
+            self.tr("This model does not predict tags.")
+            if self._needs_tagger and not is_tagger
+            else ""
+        )
 
     def _on_find(self) -> None:
         entry = self.model.chosen()

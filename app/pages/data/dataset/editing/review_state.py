@@ -10,12 +10,13 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.explorer import OneTimeWorker
+from app.pages.data.dataset.editing.ranking import MODEL_ORDERS, SUGGESTED, LabelList, Ranking
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
 from engine.config.codebook import Drawn
 from engine.data.datasets.differences import Counts, RowDifference, count_differences, differences
-from engine.data.datasets.drawing import draw_rows
+from engine.data.datasets.drawing import Draw
 from engine.data.datasets.store import open_dataset
 from engine.messages.labelling import (
     FindLabelErrors,
@@ -28,9 +29,7 @@ from engine.messages.labelling import (
 from engine.messages.question import Answer, Question, Refused
 
 Kind = Literal["", "errors", "labels", "changes"]
-MODEL_ORDERS = ("uncertain", "diverse", "likely")
 SEED = 42
-SUGGESTED = 1_000  # rows in a given order that get a suggestion
 
 
 class ReviewState(QObject):
@@ -60,6 +59,9 @@ class ReviewState(QObject):
         self._comparing = background.LatestJob(self)
         self._candidates: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # rows without a label
         self._worker: OneTimeWorker | None = None
+        self._question: SuggestLabels | None = None  # that the list answers
+        self.ranking = Ranking(studio, data, edits, lambda: self.labelled_rows)
+        self.ranking.ranked.connect(self._on_ranked)
 
     @property
     def is_busy(self) -> bool:
@@ -128,10 +130,10 @@ class ReviewState(QObject):
                 order=order,
                 label=label,
                 rows=() if is_ordered else tuple(candidates[:SUGGESTED].tolist()),
-                labels=rows.training,
+                labels=edits.training_labels(),
                 codebook=edits.codebook,
             )
-            self._candidates = candidates
+            self._candidates, self._question = candidates, question
             self._ask(question, "labels")
 
         self._comparing.run(lambda _: work(), done, self._on_compare_failed, lambda *_: None)
@@ -147,7 +149,7 @@ class ReviewState(QObject):
         order: NDArray[np.int64],
         candidates: NDArray[np.int64],
         suggestions: tuple[Suggestion, ...],
-    ) -> None:
+    ) -> LabelList:
         """List rows to label, with the random ones of the control sample, which have no suggestion.
 
         Args:
@@ -160,19 +162,21 @@ class ReviewState(QObject):
             pool = {*candidates.tolist(), *edits.coded_rows}
             pool = {row for row in pool if not edits.coding(row).control}
             labelled = pool - {*candidates.tolist()}
-        seed = SEED + len(edits.coded_rows)
-        edits.draws = {
-            draw.row: draw for draw in draw_rows(order.tolist(), self.order, pool, labelled, seed)
-        }
-        self.suggestions = {
-            suggestion.row: suggestion
-            for suggestion in suggestions
-            if suggestion.row in edits.draws and not edits.draws[suggestion.row].control
-        }
-        self.kind, self.row_count = "labels", len(candidates)
+        sample = frozenset(pool), frozenset(labelled), SEED + len(edits.coded_rows)
+        listed = LabelList(candidates, self.order, *sample)
+        self.kind, self.row_count, self.suggestions = "labels", len(candidates), {}
         self.confirmed.clear()
-        self.changed.emit()
+        self._on_ranked(listed.draw(order.tolist()), {s.row: s for s in suggestions})
         self._data.show_rows(np.array(list(edits.draws), dtype=np.int64))
+        return listed
+
+    def _on_ranked(self, draws: dict[int, Draw], found: dict[int, Suggestion]) -> None:
+        """Take suggestions for the rows not labelled yet; those of the control sample have none."""
+        self._edits.draws, labelled = draws, {*self.labelled_rows}
+        kept = {row: s for row, s in self.suggestions.items() if row in labelled}
+        new = {row: s for row, s in found.items() if row in draws and not draws[row].control}
+        self.suggestions = new | kept
+        self.changed.emit()
 
     @property
     def parent_version(self) -> Path | None:
@@ -210,6 +214,7 @@ class ReviewState(QObject):
 
     def cancel(self) -> None:
         """Cancel all jobs."""
+        self.ranking.stop()
         self._comparing.cancel()
         if self._worker is not None:
             self._worker.cancel()
@@ -223,6 +228,7 @@ class ReviewState(QObject):
 
     def clear(self) -> None:
         """End the list; the shown rows stay."""
+        self.ranking.stop()
         self.kind, self.suggestions, self.changes = "", {}, {}
         self._edits.draws, self._edits.has_control = {}, False
         self.confirmed.clear()
@@ -234,9 +240,7 @@ class ReviewState(QObject):
         """Set the suggested label of a row."""
         if row in self.suggestions:
             self.confirmed.discard(row)
-            column, label = self._edits.spec.mapping.label, self.suggestions[row].label
-            if column is not None:  # a set of labels is a whole cell
-                self._edits.set_cells([row], column, [label])
+            self._edits.accept(row, self.suggestions[row].label)
 
     def confirm(self, row: int) -> None:
         """Confirm the label of a row."""
@@ -266,13 +270,10 @@ class ReviewState(QObject):
     @property
     def agreement(self) -> float | None:
         """Fraction of labelled rows that got the suggested label."""
-        column = self._edits.spec.mapping.label
+        edits = self._edits
         labelled = [row for row in self.labelled_rows if row in self.suggestions]
-        if column is None or not labelled:
-            return None
-        rows = self._edits.rows
-        agreed = sum(rows[n].cells[column] == self.suggestions[n].label for n in labelled)
-        return agreed / len(labelled)
+        agreed = sum(edits.has_label(row, self.suggestions[row].label) for row in labelled)
+        return agreed / len(labelled) if labelled else None
 
     # ── questions ────────────────────────────────────────────────────────────────────────────
 
@@ -293,7 +294,9 @@ class ReviewState(QObject):
             rows = np.array([suggestion.row for suggestion in answer.suggestions], dtype=np.int64)
             is_ordered = self.order in MODEL_ORDERS
             order = rows[np.isin(rows, self._candidates)] if is_ordered else self._candidates
-            self._list_rows(order, self._candidates, answer.suggestions)
+            listed = self._list_rows(order, self._candidates, answer.suggestions)
+            if answer.learns and self._question is not None:
+                self.ranking.start(self._question, listed)
             return
         self.kind, self.row_count = kind, answer.rows
         self.likely_errors = answer.likely if isinstance(answer, LabelErrorsFound) else 0

@@ -57,12 +57,11 @@ class Change(NamedTuple):
 
 
 class LabelChanges(NamedTuple):
-    """Rows labelled, without their label, and skipped; and labels to train with, by row."""
+    """Rows labelled, without their label, and skipped."""
 
     labelled: NDArray[np.int64]
     removed: NDArray[np.int64]
     skipped: NDArray[np.int64]
-    training: dict[int, str]
 
 
 class EditsState(QObject):
@@ -274,13 +273,49 @@ class EditsState(QObject):
         labelled = [row for row, cells in new.items() if any(cells.get(name) for name in columns)]
         removed = [row for row, cells in new.items() if column and cells.get(column) == ""]
         skipped = [row for row in self.coded_rows if self.coding(row).skipped]
-        training = {
-            row: cells[column]
-            for row, cells in new.items()
-            if column in cells and not self.coding(row).control
-        }
         arrays = [np.array(rows, dtype=np.int64) for rows in (labelled, removed, skipped)]
-        return LabelChanges(arrays[0], arrays[1], arrays[2], training)
+        return LabelChanges(arrays[0], arrays[1], arrays[2])
+
+    def training_labels(self) -> dict[int, str]:
+        """Unsaved labels outside the control sample, by row; yes/no columns as a list of labels."""
+        columns, flags = self.spec.mapping.label_columns, self.spec.mapping.flags
+        rows = [
+            row
+            for row, edit in self.rows.items()
+            if any(name in edit.cells for name in columns) and not self.coding(row).control
+        ]
+        if not flags or not rows:
+            return {row: self.rows[row].cells[self.column] for row in rows}
+        labels: dict[int, list[str]] = {row: [] for row in rows}
+        for name in flags:
+            for row, stored in self._pairs(rows, name):
+                if parse_flag(self.cell(row, name, stored), name):
+                    labels[row].append(name)
+        return {row: join_labels(names, as_list=True) for row, names in labels.items()}
+
+    def accept(self, row: int, suggestion: str) -> None:
+        """Set a suggested label, set of labels or tags."""
+        mapping = self.spec.mapping
+        if mapping.flags:
+            labels = parse_label_sets([suggestion])[0]
+            self.stack.beginMacro(self.tr("Accept a suggestion"))
+            for name in mapping.flags:
+                self.set_cells([row], name, ["1" if name in labels else "0"])
+            self.stack.endMacro()
+        elif self.codebook is None and mapping.label is not None and self.has_sets:
+            labels = parse_label_sets([suggestion])[0]
+            self.set_cells([row], mapping.label, [join_labels(labels)])
+        elif self.column:
+            self.set_cells([row], self.column, [suggestion])
+
+    def has_label(self, row: int, suggestion: str) -> bool:
+        """True if the new label of a row is the suggested one."""
+        cells, flags = self.rows[row].cells, self.spec.mapping.flags
+        if not flags and not self.has_sets:
+            return cells.get(self.column) == suggestion
+        chosen = [name for name in flags if parse_flag(cells.get(name, ""), name)]
+        new = chosen if flags else parse_label_sets([cells.get(self.column, "")])[0]
+        return {*new} == {*parse_label_sets([suggestion])[0]}
 
     def rows_with(self, labels: Sequence[str]) -> NDArray[np.int64]:
         """Rows that have one of the labels now, int64 [N], ascending."""
