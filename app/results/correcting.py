@@ -13,13 +13,21 @@ from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, confirm
 from app.widgets.forms.answer_editor import AnswerEditor
 from app.widgets.forms.controls import ComboBox
-from app.widgets.forms.label_keys import LabelKeys, assign_keys
+from app.widgets.forms.label_keys import LabelKeys, assign_keys, code_role
+from app.widgets.forms.span_view import SpanView
 from app.widgets.forms.tag_view import TagView
 from app.widgets.page import scrolling
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import one_line
 from engine.config.codebook import Code
 from engine.data.columns.answers import Answer
+from engine.data.columns.text_spans import (
+    TextSpan,
+    format_spans,
+    read_spans,
+    sorted_spans,
+    spans_of_tags,
+)
 from engine.data.columns.words import join_words, split_words
 from engine.data.datasets.editing import with_tag
 from engine.results.answers import best_answers
@@ -27,7 +35,7 @@ from engine.results.predictions import Predictions
 from engine.results.row_figures import details
 
 MAX_LIST_HEIGHT = 280  # px
-WORDS_HEIGHT = 104  # px
+WORDS_HEIGHT, SPANS_HEIGHT = 104, 168  # px
 
 
 class LabelEditor(NamedTuple):
@@ -73,6 +81,8 @@ def _make_editor(
 ) -> LabelEditor:
     predicted = predictions.table["predicted"][row].as_py() or ""
     match stored.role:
+        case "tags" if stored.spec.has_text_spans:
+            return _span_editor(stored, record, details(predictions)[row])
         case "tags":
             return _tag_editor(stored, record, details(predictions)[row].get("predicted") or [])
         case "answers":
@@ -131,6 +141,40 @@ def _tag_editor(stored: StoredRows, record: Record, predicted: Sequence[str]) ->
     layouts.column(*parts, parent=editor, spacing=2 * SPACE)
     editor.setFocusProxy(view)
     return LabelEditor(editor, lambda: {column: join_words(tags)})
+
+
+def _span_editor(stored: StoredRows, record: Record, detail: dict[str, list[str]]) -> LabelEditor:
+    """The text of a row: a key or a button labels the selected words."""
+    mapping = stored.spec.mapping
+    assert mapping.tags is not None
+    text, column, editor = record[mapping.text], mapping.tags, QWidget()
+    view, keys = SpanView(), LabelKeys(editor)
+    area = scrolling(view)
+    area.setFixedHeight(px(SPANS_HEIGHT))
+    codes = stored.spec.codebooks[column].active
+    roles = {code.label: code_role(code, place) for place, code in enumerate(codes)}
+    keys.show_labels(assign_keys(codes), [code.label for code in codes], tr("no span"))
+    keys.watch(view)
+
+    def show(spans: Sequence[TextSpan]) -> None:
+        view.show_text(text, sorted_spans(spans), roles)
+
+    def set_label(label: str) -> None:
+        spans, new = view.labelled(label)
+        show(spans)
+        view.choose(new)
+
+    try:
+        predicted = spans_of_tags(text, detail.get("words") or [], detail.get("predicted") or [])
+    except ValueError:  # the text was edited
+        predicted = []
+    use = buttons.quiet(tr("Use &predicted tags"), lambda: show(predicted))
+    set_shown(use, bool(predicted))
+    keys.pressed.connect(set_label)
+    show(read_spans(record[column]) or [])
+    layouts.column(keys, area, layouts.row(use, layouts.STRETCH), parent=editor, spacing=2 * SPACE)
+    editor.setFocusProxy(view)
+    return LabelEditor(editor, lambda: {column: format_spans(view.spans)})
 
 
 def _answer_editor(stored: StoredRows, record: Record, predicted: Sequence[Answer]) -> LabelEditor:

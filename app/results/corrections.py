@@ -24,7 +24,7 @@ from engine.data.columns.choices import (
 )
 from engine.data.columns.label_sets import count_label_sets, join_labels, parse_label_sets
 from engine.data.columns.numbers import is_scale
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import tagged_words
 from engine.data.datasets.editing import (
     NOT_EDITED,
     PendingEdits,
@@ -129,7 +129,7 @@ class StoredRows:
         except (StudioError, AnswerMismatch):
             return cell
         if mapping.tags is not None:
-            return " ".join(split_words(cell))
+            return " ".join(tagged_words(record[mapping.text], cell).tags)
         return ", ".join(parse_label_sets([cell])[0]) if self.has_sets else cell
 
 

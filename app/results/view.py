@@ -37,7 +37,7 @@ from engine.checkpoints.prediction_settings import prediction_settings, save_set
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks import TASKS
 from engine.data.columns.choices import split_choices
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import natural_text
 from engine.errors import StudioError
 from engine.results.comparing import (
     BETTER,
@@ -401,7 +401,7 @@ def explore_inputs(predictions: Predictions, row: int) -> dict[str, Any]:
 
     text = cell(mapping.text) or ""
     if mapping.tags is not None:
-        text = " ".join(split_words(text))
+        text = natural_text(text, cell(mapping.tags) or "")
     texts: dict[str, Any] = {"text": text, "pair": cell(second)}
     if mapping.endings:
         choices = tuple(cell(name) or "" for name in mapping.endings)

@@ -142,7 +142,8 @@ def meaning(kind: str, rows: Rows) -> list[list[Any]] | str:
         case "pairs":
             return [texts, [*(rows.pairs or ())], labels]
         case "tags":
-            return [[split_words(cell) for cell in cells] for cells in (texts, rows.tags or ())]
+            tagged = rows.tagged
+            return [[*map(split_words, cells)] for cells in (tagged.words, tagged.tags or ())]
     contexts, answers = [*(rows.pairs or ())], rows.answers or ()
     parsed = [parse_answers(a, c) for a, c in zip(answers, contexts, strict=bool(answers))]
     lists = [

@@ -39,6 +39,13 @@ SENTENCES = [
 ] * 4
 TAGS = [["B-PER", "I-PER", "O", "O", "B-LOC", "I-LOC"], ["O", "O", "O", "B-LOC"]] * 4
 SPANS = [[("Maria Keller", "PER"), ("New York", "LOC")], [("Rome", "LOC")]] * 4
+MARKS = [  # nested, overlapping, at parts of words, over two lines, behind an emoji
+    [(0, 10, "PER"), (2, 6, "LOC"), (7, 10, "PER")],
+    [(3, 7, "PER"), (8, 12, "LOC"), (9, 19, "PER")],
+    [(4, 12, "LOC"), (0, 3, "PER")],
+    [(9, 13, "PER")],
+    *([(0, 4, "LOC"), (5, 9, "PER")], [], [(0, 2, "LOC")], [(1, 4, "PER"), (1, 7, "LOC")]),
+]
 KINDS: dict[str, tuple[dict[str, list[str]], Mapping]] = {
     "classes": ({"text": TEXTS, "label": LABELS}, Mapping(text="text", label="label")),
     "sets": (
@@ -49,6 +56,10 @@ KINDS: dict[str, tuple[dict[str, list[str]], Mapping]] = {
         {"words": [" ".join(w) for w in SENTENCES], "tags": [" ".join(t) for t in TAGS]},
         Mapping(text="words", tags="tags"),
     ),
+    "spans": (
+        {"text": TEXTS, "spans": [json.dumps(spans) for spans in MARKS]},
+        Mapping(text="text", tags="spans"),
+    ),
 }
 Found = list[tuple[Any, Any]]  # text and annotations of each row
 CONFIG = '<View><Text name="text" value="$text"/><{0} name="label" toName="text">{1}</{0}></View>'
@@ -57,11 +68,16 @@ CONFIG = '<View><Text name="text" value="$text"/><{0} name="label" toName="text"
 def expected(kind: str) -> Found:
     """Texts and labels, sets or spans."""
     texts = [" ".join(words) for words in SENTENCES] if kind == "tags" else TEXTS
-    return list(zip(texts, {"classes": LABELS, "sets": SETS, "tags": SPANS}[kind], strict=True))
+    marks = [sorted(spans) for spans in MARKS]
+    found = {"classes": LABELS, "sets": SETS, "tags": SPANS, "spans": marks}[kind]
+    return list(zip(texts, found, strict=True))
 
 
 def of_columns(columns: dict[str, list[Any]], kind: str) -> Found:
     """Rows of a table, whose cells may be lists or texts."""
+    if kind == "spans":
+        cells = [json.loads(c) if isinstance(c, str) else c for c in columns["spans"]]
+        return [(text, _marks(cell)) for text, cell in zip(columns["text"], cells, strict=True)]
     if kind != "tags":
         labels = [one.split("|") if kind == "sets" and isinstance(one, str) else one
                   for one in columns["label"]]  # fmt: skip
@@ -75,6 +91,15 @@ def of_columns(columns: dict[str, list[Any]], kind: str) -> Found:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, str) else list(value)
+
+
+def _marks(spans: Any) -> list[tuple[int, int, str]]:
+    """Sorted spans of lists, or of objects; None has none."""
+    values = (
+        (span["start"], span["end"], span["label"]) if isinstance(span, dict) else span
+        for span in (spans if spans is not None else ())
+    )
+    return sorted((start, end, label) for start, end, label in values)
 
 
 def _spans(words: list[str], tags: list[str]) -> list[tuple[str, str]]:
@@ -108,6 +133,10 @@ def read_table(read: Callable[..., Any], **options: Any) -> Callable[[Path, str]
 
 
 def of_docs(docs: list[Doc], kind: str) -> Found:
+    if kind == "spans":
+        groups = [doc.spans.get("sc", doc.ents) for doc in docs]
+        found = [[(s.start_char, s.end_char, s.label_) for s in group] for group in groups]
+        return [(doc.text, sorted(spans)) for doc, spans in zip(docs, found, strict=True)]
     if kind == "tags":
         return [(doc.text, [(ent.text, ent.label_) for ent in doc.ents]) for doc in docs]
     labels = [[name for name, score in doc.cats.items() if score] for doc in docs]
@@ -126,9 +155,9 @@ def read_docbin(path: Path, kind: str) -> Found:
 
 
 def read_label_studio(path: Path, kind: str) -> Found:
-    names = "".join(f'<{"Label" if kind == "tags" else "Choice"} value="{x}"/>'
+    names = "".join(f'<{"Label" if kind in ("tags", "spans") else "Choice"} value="{x}"/>'
                     for x in ("PER", "LOC", *LABELS[:3], "a", "b", "c"))  # fmt: skip
-    config = CONFIG.format("Labels" if kind == "tags" else "Choices", names)
+    config = CONFIG.format("Labels" if kind in ("tags", "spans") else "Choices", names)
     source, target = path.parent / f"{kind}-in", path.parent / f"{kind}-out"
     source.mkdir(), target.mkdir()
     (source / "tasks.json").write_bytes(path.read_bytes())
@@ -136,6 +165,10 @@ def read_label_studio(path: Path, kind: str) -> Found:
         str(source), str(target), "JSON_MIN"
     )
     items = json.loads(next(target.glob("*.json")).read_text("utf-8"))
+    if kind == "spans":
+        lists = [item.get("label") or [] for item in items]
+        found = [[(s["start"], s["end"], s["labels"][0]) for s in spans] for spans in lists]
+        return [(i["text"], sorted(spans)) for i, spans in zip(items, found, strict=True)]
     if kind == "tags":
         return [(i["text"], [(s["text"], s["labels"][0]) for s in i["label"]]) for i in items]
     labels = [item["label"] for item in items]

@@ -130,7 +130,10 @@ def _open(
         return _Given(given.mapping, partial(iter_blocks, table), lambda: table.notes)
     dataset = open_dataset(given.data.folder).with_target(given.data.target)
     indices = dataset.select(given.rows, predictor.learner.task)
-    return _Given(dataset.spec.mapping, partial(_stored_blocks, dataset, indices, progress))
+    mapping = dataset.spec.mapping
+    if dataset.spec.has_text_spans:  # the words are those of the text
+        mapping = mapping.model_copy(update={"tags": None})
+    return _Given(mapping, partial(_stored_blocks, dataset, indices, progress))
 
 
 def _stored_blocks(

@@ -77,7 +77,8 @@ def codebook(
 
 def _read(old: Dataset, file: Path, kind: CodingKind | None) -> Dataset:
     """Make the next version, with the codebook of a file."""
-    column, present = old.spec.mapping.label, codebook_of(old.spec)
+    mapping, present = old.spec.mapping, codebook_of(old.spec)
+    column = mapping.tags if old.spec.has_text_spans else mapping.label
     if column is None or present is None:
         name = column or free_column(NEW_COLUMN, old.spec.columns)
         book = read_codebook(file, Codebook(kind=kind or "label"))
@@ -85,7 +86,7 @@ def _read(old: Dataset, file: Path, kind: CodingKind | None) -> Dataset:
     else:
         book, labels = read_codebook(file, present), [code.label for code in present.codes]
         renamed = renamed_by_key(book, labels)
-        cells = recode(old, column, renamed, several=present.kind == "labels")
+        cells = recode(old, column, renamed, kind=present.kind)
         book = add_labels(book, [label for label in labels if label not in renamed])
         if not cells and book == old.spec.codebooks.get(column):
             raise StudioError("The data set already has this codebook.", "Choose another table.")
@@ -103,6 +104,8 @@ def _print(book: Codebook, spec: DatasetSpec, as_json: bool) -> None:
     for code in book.codes:
         rows = spec.labels.get(code.label)
         count = "" if rows is None else f"  ({rows:,} rows)"
+        if book.kind == "spans":
+            count = f"  ({spec.spans.get(code.label, 0):,} spans)"
         key = f"{code.key}  " if code.key else ""
         lines += [
             f"{key}{code.label}{count}{'  deprecated' if code.deprecated else ''}",

@@ -267,7 +267,7 @@ def read_table(
         for column, cell in zip(cells.values(), row.cells, strict=True):
             column.append(cell)
         if tags is not None and mapping.tags is not None:
-            cells[mapping.tags][-1], _ = tags.read(row.line, row.cells, remarks)
+            cells[mapping.tags][-1] = tags.read(row.line, row.cells, remarks)
     if not lines:
         raise BadFile(file, phrase("There are no rows in it."), phrase("Choose a file with rows."))
     if skipped:

@@ -8,20 +8,21 @@ from engine.config import Spec
 from engine.config.problems import broken_rule
 from engine.phrases import phrase
 
-CodingKind = Literal["label", "labels", "number"]
-"""Code of a row: one label, several labels, or a number on a scale."""
+CodingKind = Literal["label", "labels", "number", "spans"]
+"""Code of a row: one label, several labels, a number on a scale, or labels of parts of its text."""
 
 Drawn = Literal["file", "random", "search", "uncertain", "diverse", "likely"]
 """The order in which a row came up; likely: most probable rows of one label first."""
 
 MAX_COLOUR = 8
+MAX_LABEL = 200  # characters
 Colour = Annotated[int, Field(ge=1, le=MAX_COLOUR)]
 
 
 class Code(Spec):
     """One label of a codebook."""
 
-    label: Annotated[str, Field(min_length=1, max_length=200)]
+    label: Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]
     key: str = Field(
         "",
         max_length=20,

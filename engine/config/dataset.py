@@ -77,7 +77,11 @@ class Mapping(Spec):
         description="Columns named after a label that say whether a row has it.",
     )
     tags: str | None = Field(
-        None, title="Tags", description="Column with one tag for each word of the text."
+        None,
+        title="Tags",
+        description=(
+            "Column with one tag for each word of the text, or with the spans of its characters."
+        ),
     )
     answers: str | None = Field(
         None,
@@ -331,6 +335,9 @@ class DatasetSpec(Target):
             " no spans."
         ),
     )
+    overlaps: int = Field(
+        0, ge=0, description="Number of spans of characters that overlap a longer one."
+    )
     codebooks: dict[str, Codebook] = Field(
         default_factory=dict, description="Codebooks of coded columns, by column."
     )
@@ -347,6 +354,12 @@ class DatasetSpec(Target):
         """True if the label column has sets by its codebook: a row coded with none has “[]”."""
         codebook = self.codebooks.get(self.mapping.label or "")
         return codebook is not None and codebook.kind == "labels"
+
+    @property
+    def has_text_spans(self) -> bool:
+        """True if the tags are spans of characters, not tags of words."""
+        codebook = self.codebooks.get(self.mapping.tags or "")
+        return codebook is not None and codebook.kind == "spans"
 
     def with_target(self, column: str) -> Self:
         """The same version with another of its `targets` as the label column."""

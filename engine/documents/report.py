@@ -191,7 +191,7 @@ def _codebook(job: JobSpec) -> Iterator[Section]:
     if not isinstance(job.data, StoredData) or not (job.data.folder / SPEC).is_file():
         return
     spec = open_dataset(job.data.folder).with_target(job.data.target).spec
-    codebook = spec.codebooks.get(spec.mapping.label or "")
+    codebook = spec.codebooks.get(spec.mapping.label or spec.mapping.tags or "")
     if codebook is None:
         return
     header = (phrase("Label"), phrase("Definition"), phrase("Examples"), phrase("Counter-examples"))

@@ -293,11 +293,15 @@ def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
     if rows.tags is None and heads is None:
         return []
     result = []
-    for index, cell in enumerate(rows.texts):
+    tagged, texts = rows.tagged, rows.plain_texts
+    for index, cell in enumerate(tagged.words):
         words = split_words(cell)
-        tags = split_words(rows.tags[index]) if rows.tags is not None else []
-        ends = np.cumsum([len(word) + 1 for word in words]).tolist()
-        spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
+        tags = split_words(tagged.tags[index]) if tagged.tags is not None else []
+        spans, end = list[tuple[int, int]](), 0
+        for word in words:
+            start = texts[index].index(word, end)
+            end = start + len(word)
+            spans.append((start, end))
         governors = split_words(heads[index]) if heads is not None else []
         head_indices = [int(governor) - 1 if governor.isdecimal() else -1 for governor in governors]
         is_split = rows.tags is not None or cell == " ".join(words)

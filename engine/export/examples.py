@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from engine.config.dataset import StoredData
 from engine.data.columns.choices import parse_endings
-from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read, recognise
@@ -136,8 +135,6 @@ def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
                 rows.texts, beginnings, parse_endings(rows.endings), strict=True
             )
         )
-    texts: list[str] = list(rows.texts)
-    if rows.tags is not None:
-        texts = [" ".join(split_words(cell)) for cell in texts]
+    texts: list[str] = list(rows.plain_texts)
     pairs: tuple[str | None, ...] = tuple(rows.pairs or [None] * len(texts))
     return tuple((sequence,) for sequence in zip(texts, pairs, strict=True))

@@ -269,6 +269,9 @@ def _spans_of_values(codings: Codings) -> list[list[Span]]:
     """The spans of each value; if tags name no spans, each word is one. Empty for other kinds."""
     if codings.kind != "spans":
         return []
+    if codings.has_text_spans:
+        given = [[*value] if isinstance(value, tuple) else [] for value in codings.values]
+        return [[Span(span.label, span.start, span.end) for span in spans] for spans in given]
     tags = [[*value] if isinstance(value, tuple) else [] for value in codings.values]
     if are_spans(tag for row in tags for tag in row):
         return [spans_from_tags(row) for row in tags]

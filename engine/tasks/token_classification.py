@@ -290,7 +290,7 @@ class TokenClassificationLearner(Learner):
         folder: Path,
         progress: ProgressCallback,
     ) -> Sentences:
-        cells = rows.texts if rows.words is None else rows.words
+        cells = rows.tagged.words if rows.words is None else rows.words
         if rows.tags is None and rows.words is None:
             cells = [join_words(parse_words(text)) for text in rows.texts]
         length, stride = max_length, None
@@ -299,7 +299,7 @@ class TokenClassificationLearner(Learner):
         tokenized, first_tokens, starts, inputs, input_starts = tokenize_words(
             map(split_words, cells), len(rows), tokenizer, length, folder, progress, stride
         )
-        notes = []
+        notes = [*map(_lost_note, rows.tagged.remarks.items())]
         count, cut = len(first_tokens), int((first_tokens == CUT).sum())
         if cut:
             notes.append(
@@ -475,6 +475,12 @@ def _encode_words(
     return tokens, [firsts.get(word, 0) for word in range(len(words))]
 
 
+def _lost_note(remark: tuple[str, int]) -> str:
+    """A sentence on spans of characters that tags of words do not hold."""
+    what, times = remark
+    return phrase("{what}: {n:,} time(s).", what=what, n=times)
+
+
 def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | None:
     """The weight of each tag, float32 [C]; a name that is not a tag is a span type.
 
@@ -503,7 +509,8 @@ def read_tags(rows: Rows) -> TagIds:
         raise MissingRole("tags")
     names: dict[str, int] = {}
     ids = array("i")
-    for row, (text, cell) in enumerate(zip(rows.texts, rows.tags, strict=True)):
+    tagged = rows.tagged
+    for row, (text, cell) in enumerate(zip(tagged.words, tagged.tags or (), strict=True)):
         tags, words = split_words(cell), len(split_words(text))
         if words != len(tags):
             line = rows.lines[row] if rows.lines else row + 1
@@ -523,7 +530,7 @@ def _predict_frequent_tags(learner: Learner, train: Rows, rows: Rows) -> TagColl
     frequent tag of the word in lower case, or of all words."""
     assert isinstance(learner, TokenClassificationLearner)
     counters = _tag_counts(learner, train)
-    words = [split_words(cell) for cell in rows.texts]
+    words = [split_words(cell) for cell in rows.tagged.words]
     sentences = _sentences(learner, rows, words)
     keys = (
         next(key for key in (word, word.lower(), "") if key in counters)
@@ -546,8 +553,9 @@ def _tag_counts(learner: TokenClassificationLearner, train: Rows) -> dict[str, F
     """Counts of the tags of each word, float64 [C]; “” counts all words."""
     ids = {tag: index for index, tag in enumerate(learner.labels)}
     counts: dict[str, Floats] = defaultdict(lambda: np.zeros(len(ids)))
-    assert train.tags is not None
-    for text, cell in zip(train.texts, train.tags, strict=True):
+    words, tags = train.tagged.words, train.tagged.tags
+    assert tags is not None
+    for text, cell in zip(words, tags, strict=True):
         for word, tag in zip(split_words(text), split_words(cell), strict=True):
             if tag in ids:
                 for key in {word, word.lower(), ""}:
@@ -564,7 +572,7 @@ def _sentences(
     return Sentences(
         tokenized=None,  # type: ignore[arg-type]  # no network reads it
         targets=targets,
-        cells=rows.texts,
+        cells=rows.tagged.words,
         tags=tags,
         first_tokens=np.zeros(int(starts[-1]), dtype=np.int32),
         starts=starts,

@@ -14,7 +14,7 @@ from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.text.labels import Text, height_of_lines, tooltip
 from engine.config.dataset import SPLITS, StoredData
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import natural_text
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.messages.explore.fill_mask import MaskFilled
@@ -177,5 +177,5 @@ def example_row(checkpoint: Path) -> TextInput | None:
     second = mapping.pair or mapping.beginning
     text, other = row[mapping.text] or "", row[second] if second else None
     if mapping.tags is not None:
-        text = " ".join(split_words(text))
+        text = natural_text(text, row[mapping.tags] or "")
     return TextInput(text, other or None)

@@ -16,7 +16,7 @@ from engine.config.task import TaskSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.columns.label_sets import join_labels, parse_flag
 from engine.data.columns.tags import Span
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import tagged_words
 from engine.data.datasets.store import open_dataset
 from engine.data.lengths import Lengths, lengths_in_dataset, row_texts
 from engine.data.tokenized.sentences import sentences
@@ -95,7 +95,7 @@ def _example(
         masking = None  # a causal model has no masks and no pairs
     elif masking and masking.nsp:
         first, second = _spans(first)
-    words, tags = split_words(first), split_words(str(row.get(mapping.tags or "") or ""))
+    words, tags, _ = tagged_words(first, str(row.get(mapping.tags or "") or ""))
     is_tagged = not masking and bool(tags) and len(words) == len(tags)
     encoded = tokenizer.encode(" ".join(words) if is_tagged else first, second, MAX_TOKENS)
     tokens = encoded.tokens

@@ -70,6 +70,7 @@ def _training_text(choices: Choices) -> str:
         for part in (
             _length_text(choices),
             _unlabelled_text(choices),
+            _overlap_text(choices),
             _evaluation_text(choices),
             _seeds_text(choices),
         )
@@ -110,6 +111,13 @@ def _unlabelled_text(choices: Choices) -> str:
         return ""
     template = tr("%Ln row(s) without a label ({0}) are left out.", rows)
     return template.format(numbers.percent(rows / sum(spec.rows.values())))
+
+
+def _overlap_text(choices: Choices) -> str:
+    spec, head = choices.data.spec if choices.data else None, choices.task.info.head
+    if spec is None or head is None or not head.tags_tokens or not spec.overlaps:
+        return ""
+    return tr("%Ln span(s) that overlap a longer one are left out.", spec.overlaps)
 
 
 def _epochs(epochs: float) -> str:

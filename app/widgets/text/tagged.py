@@ -14,6 +14,7 @@ from app.widgets.drawing import FlowWidget, fill, flow, write
 from app.widgets.tables import Index
 from app.widgets.text.labels import font, one_line
 from engine.data.columns.tags import Span, are_spans, spans_from_tags
+from engine.data.columns.text_spans import TextSpan
 from engine.messages.explore.text import Token
 
 MAX_WORDS = 512
@@ -64,6 +65,14 @@ def chips(words: Sequence[str], spans: Sequence[Span], types: Sequence[str]) -> 
     """The spans of a row as chips."""
     return tuple(
         Chip(" ".join(words[span.start : span.end]), span.type, _color_index(span.type, types))
+        for span in spans[:MAX_CHIPS]
+    )
+
+
+def text_chips(text: str, spans: Sequence[TextSpan], types: Sequence[str]) -> tuple[Chip, ...]:
+    """Spans of the characters of a text as chips."""
+    return tuple(
+        Chip(text[span.start : span.end], span.label, _color_index(span.label, types))
         for span in spans[:MAX_CHIPS]
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.data.checks.check import Finding, Fix, Severity, drop_fix
 from engine.data.checks.check_input import CheckInput
+from engine.data.columns.text_spans import marks_characters, read_spans
 from engine.data.columns.words import split_words
 from engine.phrases import phrase
 
@@ -135,13 +136,15 @@ def _repair(
         rows = np.flatnonzero(
             data.match_cells(name, lambda cells: pc.match_substring_regex(cells, pattern))
         )
-        for row, cell in zip(rows.tolist(), data.cells(name, rows), strict=True):
+        column = data.mapping.tags
+        marks = [""] * len(rows) if column is None else data.cells(column, rows)
+        for row, cell, tags in zip(rows.tolist(), data.cells(name, rows), marks, strict=True):
             new = repair(cell)
-            is_valid = (
-                bool(new.strip())
-                if data.mapping.tags is None
-                else len(split_words(cell)) == len(split_words(new))  # as many as tags
-            )
+            is_valid = bool(new.strip())
+            if column is not None and not marks_characters(cell, tags):
+                is_valid = len(split_words(cell)) == len(split_words(new))  # as many as tags
+            elif read_spans(tags):
+                is_valid = False  # the positions of its spans would be wrong
             if new != cell and is_valid:
                 repaired.setdefault(row, {})[name] = new
     return dict(sorted(repaired.items()))

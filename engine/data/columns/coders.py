@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping as ColumnMapping
 from engine.data.columns.label_sets import count_label_sets, parse_label_sets, parse_yes_no
-from engine.data.columns.mapping import LABEL_WORDS, LABELS, label_columns
+from engine.data.columns.mapping import LABEL_WORDS, LABELS, label_columns, span_columns
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import is_scale, parse_number
 from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.tags import split_tags
+from engine.data.columns.text_spans import NO_SPANS, TextSpan, read_spans
 from engine.errors import StudioError
 from engine.phrases import join
 
@@ -34,8 +35,8 @@ MAX_UNNAMED = 12  # columns of labels; more are the questions of a survey
 MIN_AGREEMENT = 0.4  # beyond chance, of columns whose names do not say that they are coders'
 
 Kind = Literal["classes", "numbers", "sets", "spans"]
-Value = str | float | frozenset[str] | tuple[str, ...]
-"""A class, a number, a set of labels, or the tags of the words."""
+Value = str | float | frozenset[str] | tuple[str, ...] | tuple[TextSpan, ...]
+"""A class, a number, a set of labels, the tags of the words, or spans of characters."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,12 @@ class Codings:
         if self.kind == "sets":
             return tuple(sorted({label for value in self.values for label in _labels(value)}))
         return self.cells if self.kind == "classes" else ()
+
+    @property
+    def has_text_spans(self) -> bool:
+        """True if the values are spans of characters."""
+        items = (item for value in self.values if isinstance(value, tuple) for item in value)
+        return self.kind == "spans" and isinstance(next(items, None), TextSpan)
 
     @property
     def coded(self) -> NDArray[np.int64]:
@@ -162,7 +169,7 @@ def agreed_cells(columns: Sequence[Sequence[str]], are_tags: bool = False) -> li
 
     def value(cell: str) -> Value:
         if are_tags:
-            return tuple(split_tags(cell))
+            return _tags_or_spans(cell)
         number = parse_number(cell)
         return frozenset(parse_label_sets([cell])[0]) if number is None else number
 
@@ -180,10 +187,14 @@ def find_coders(
     """The columns that seem to be labels of one thing by several coders; () for none.
 
     They share most of their labels. Their names say so (“coder 1”, “label_A”, “label_B”), or they
-    agree far more often than by chance, as columns of people do: “Anna”, “Ben”.
+    agree far more often than by chance, as columns of people do: “Anna”, “Ben”. Columns of spans
+    are named so.
     """
-    if mapping.tags or mapping.answers or mapping.endings:
+    if mapping.answers or mapping.endings:
         return ()
+    if mapping.tags:
+        marked = span_columns(columns, rows, mapping.text)
+        return tuple(next(iter(_named_groups(marked)), ()))
     likely = {*label_columns(columns, rows, mapping), *mapping.flags}
     cells = {name: [row[columns.index(name)].strip() for row in rows] for name in likely}
     names = [name for name in columns if name in cells and not MACHINE.search(name)]
@@ -251,9 +262,14 @@ def _values(cells: Sequence[str], kind: Kind) -> Sequence[Value]:
         case "sets":
             return [*map(frozenset, parse_label_sets(cells))]
         case "spans":
-            return [tuple(split_tags(cell)) for cell in cells]
+            return [*map(_tags_or_spans, cells)]
     numbers = {cell: parse_number(cell) for cell in cells}
     return [cell if (number := numbers[cell]) is None else number for cell in cells]
+
+
+def _tags_or_spans(cell: str) -> tuple[str, ...] | tuple[TextSpan, ...]:
+    spans = [] if cell == NO_SPANS else read_spans(cell)
+    return tuple(split_tags(cell)) if spans is None else tuple(sorted({*spans}))
 
 
 def _labels(value: Value) -> frozenset[str]:

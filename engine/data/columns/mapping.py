@@ -22,6 +22,7 @@ from engine.data.columns.lists import parse_list, parse_texts
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import parse_number
 from engine.data.columns.tags import are_spans, split_tags
+from engine.data.columns.text_spans import cell_value, fits_text, parse_annotations
 from engine.data.columns.words import split_words
 from engine.phrases import phrase
 
@@ -82,6 +83,7 @@ MAX_LABELS = 250
 MAX_SET = 300  # characters of a cell with several labels
 STRUCTURED = re.compile(r"\{|\[[\[({]")  # the start of an object, or of a list of them
 POSITIONS = ("span", "offset", "position", "charspan", "toxicspan", "characteroffset", "charoffset")
+MIN_WHOLE = 0.8  # of the spans begin and end at words; positions of words do not
 MAX_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
 
 
@@ -152,6 +154,7 @@ def guess_mapping(
     if text is None:
         return None, ()
     tags = _find_tags(columns, names, rows, text)
+    tags = tags or next(iter(span_columns(columns, rows, text)), None)
     if tags is not None:
         return Mapping(text=text, tags=tags), ()
     named, likely = _find_labels(columns, statistics, Mapping(text=text, pair=pair))
@@ -347,6 +350,24 @@ def _find_tags(
         if any(map(len, tags)) and all(tag_count in (0, count) for tag_count, count in counts):
             fitting += [(not are_spans(chain.from_iterable(tags)), name)]
     return min(fitting, key=itemgetter(0))[1] if fitting else None
+
+
+def span_columns(
+    columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: str
+) -> tuple[str, ...]:
+    """Columns with spans of the characters of a text."""
+    place, found = columns.index(text), list[str]()
+    for index, name in enumerate(columns):
+        filled = [row for row in rows if row[index].strip(" []")] if index != place else []
+        values = [parse_annotations(cell_value(row[index])) for row in filled]
+        fit = [
+            fits_text(row[place], *span)
+            for row, spans in zip(filled, values, strict=True)
+            for span in spans or ()
+        ]
+        if fit and None not in values and sum(fit) >= MIN_WHOLE * len(fit):
+            found.append(name)
+    return tuple(found)
 
 
 def _guess_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None]:

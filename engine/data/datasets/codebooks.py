@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import ValidationError
 
-from engine.config.codebook import MAX_COLOUR, Code, Codebook
+from engine.config.codebook import MAX_COLOUR, Code, Codebook, CodingKind
 from engine.config.dataset import DatasetSpec
 from engine.config.validation import describe_validation
 from engine.data.columns.label_sets import (
@@ -21,6 +21,7 @@ from engine.data.columns.label_sets import (
 from engine.data.columns.lists import parse_texts
 from engine.data.columns.numbers import is_scale, parse_number
 from engine.data.columns.spellings import by_plain_form, plain_label
+from engine.data.columns.text_spans import format_spans, read_spans
 from engine.data.datasets.editing import PendingEdits
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import TableReader, read, recognise_reading
@@ -59,6 +60,8 @@ TITLES = ("code", "label", "definition", "example", "counter-example", "colour",
 
 def codebook_of(spec: DatasetSpec, column: str | None = None) -> Codebook | None:
     """The codebook of the label column, with all labels that its rows have; None without one."""
+    if spec.has_text_spans and column in (None, spec.mapping.tags):
+        return add_labels(spec.codebooks[spec.mapping.tags or ""], spec.spans)
     column = column or spec.mapping.label
     if column is None or column != spec.mapping.label or spec.mapping.endings:
         return spec.codebooks.get(column or "")
@@ -285,13 +288,13 @@ def recode(
     column: str,
     renamed: Mapping[str, str],
     edits: PendingEdits | None = None,
-    several: bool = False,
+    kind: CodingKind = "label",
 ) -> dict[int, str]:
     """New cells of the rows whose labels are renamed, by row; “” removes a label.
 
     Args:
         edits: of the version; their cells replace those stored.
-        several: cells hold sets of labels.
+        kind: what the cells hold.
     """
     encoded: Any = dataset.column(column).combine_chunks().dictionary_encode()
     names = [(cell or "").strip() for cell in encoded.dictionary.to_pylist()]
@@ -301,20 +304,22 @@ def recode(
         if edits is None
         else {row: edit.cells[column] for row, edit in edits.rows.items() if column in edit.cells}
     )
-    new = dict(zip(names, _recode_cells(names, renamed, several), strict=True))
+    new = dict(zip(names, _recode_cells(names, renamed, kind), strict=True))
     changed = np.array([new[name] != name for name in names] + [False], dtype=bool)
     rows = {
         row: new[names[indices[row]]]
         for row in np.flatnonzero(changed[indices]).tolist()
         if row not in edited
     }
-    later = dict(zip(edited, _recode_cells([*edited.values()], renamed, several), strict=True))
+    later = dict(zip(edited, _recode_cells([*edited.values()], renamed, kind), strict=True))
     changed_edits = {row: cell for row, cell in later.items() if cell != edited[row]}
     return dict(sorted((rows | changed_edits).items()))
 
 
-def _recode_cells(cells: Sequence[str], renamed: Mapping[str, str], several: bool) -> list[str]:
-    if not several:
+def _recode_cells(cells: Sequence[str], renamed: Mapping[str, str], kind: CodingKind) -> list[str]:
+    if kind == "spans":
+        return [_recode_spans(cell, renamed) for cell in cells]
+    if kind != "labels":
         return [renamed.get(cell, cell) for cell in cells]
     return [
         join_labels(
@@ -325,6 +330,13 @@ def _recode_cells(cells: Sequence[str], renamed: Mapping[str, str], several: boo
         else cell
         for cell, labels in zip(cells, parse_label_sets(cells), strict=True)
     ]
+
+
+def _recode_spans(cell: str, renamed: Mapping[str, str]) -> str:
+    spans = [(span, renamed.get(span.label, span.label)) for span in read_spans(cell) or ()]
+    if all(span.label == label for span, label in spans):
+        return cell
+    return format_spans([span._replace(label=label) for span, label in spans if label])
 
 
 def free_keys(codes: Sequence[Code], keys: str) -> dict[str, Code]:

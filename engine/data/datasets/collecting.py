@@ -13,8 +13,7 @@ from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Sp
 from engine.data.columns.coders import agreed_cells
 from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.tag_column import TagColumn
-from engine.data.columns.tags import count_spans
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import SpanCounts
 from engine.data.datasets.row_writer import UNASSIGNED, RowWriter, SourceRows
 from engine.data.formats.archives import file_on_disk
 from engine.data.formats.batches import Batch
@@ -93,12 +92,14 @@ def _collect(
     names = _file_names(list_files(request.sources), columns)
     all_columns = (*columns, *([SOURCE_FILE] if names else []), *([agreed] if agreed else []))
     notes: list[str] = []
-    spans, agreed_tags = Counter[str](), Counter[str]()
+    spans = SpanCounts()
     with RowWriter(folder / "rows.parquet", all_columns, mapping, split, cleaning) as writer:
         for file in opened:
             indices, matched = _column_indices(columns, file, request)
             remarks, rows = Remarks(), len(writer)
             tags = _tag_columns(columns, file, indices, mapping, cancelled)
+            if any(column.are_spans for column in tags.values()):
+                spans.overlaps = spans.overlaps or 0  # also if the coders agree on none
             writer.begin(file.path, remarks)
             is_split = file.source in ("validation", "test")
             split_index = SPLITS.index(file.source) if is_split else UNASSIGNED
@@ -111,12 +112,12 @@ def _collect(
                 if mask is not None:
                     loaded, batch = loaded.filter(mask), batch.filter(mask)
                 for name, column in tags.items():
-                    counts = spans if name == mapping.tags else Counter[str]()
-                    batch.cells[columns.index(name)] = column.convert(loaded, remarks, counts)
+                    batch.cells[columns.index(name)] = column.convert(loaded, remarks)
                 if agreed is not None and tags:
                     batch.cells[-1] = _agreed(batch, columns, mapping)
-                    for cell in batch.cells[-1].to_pylist():
-                        agreed_tags.update(split_words(cell or ""))
+                if mapping.tags is not None:
+                    for cell in batch.cells[all_columns.index(mapping.tags)].to_pylist():
+                        spans.add(cell or "")
                 writer.append(batch, split_index)
             writer.count()
             if len(writer) == rows:
@@ -131,7 +132,7 @@ def _collect(
             raise BadFile(
                 file.path, phrase("the file changed while it was read."), phrase("Import it again.")
             )
-    return writer.finish(digests, notes, spans + count_spans(agreed_tags))
+    return writer.finish(digests, notes, spans)
 
 
 def _file_names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[Path, str]:

@@ -1,6 +1,5 @@
 """Derive a version from an older one: drop or edit rows, or split them again."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
 from collections.abc import Set as AbstractSet
@@ -9,20 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.config.codebook import Codebook
 from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
-from engine.data.columns.tags import count_spans
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import SpanCounts
+from engine.data.columns.words import join_list
 from engine.data.datasets.coding import Coding, read_coding, renumber, write_coding
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.decisions import decision_changes
 from engine.data.datasets.history import row_changes, split_again_phrase
 from engine.data.datasets.importing import (
+    is_overlap_note,
     is_split_note,
     label_notes,
+    overlap_notes,
     split_rows,
     write_version,
 )
@@ -81,13 +83,19 @@ def derive(
     columns, mapping, changes = old.spec.columns, old.spec.mapping, edits.changes
     if edits.coded_column is not None:
         columns = (*columns, edits.coded_column)
-        mapping = Mapping(text=mapping.text, pair=mapping.pair, label=edits.coded_column)
+        book = edits.codebooks.get(edits.coded_column, Codebook())
+        mapping = (
+            Mapping(text=mapping.text, tags=edits.coded_column)
+            if book.kind == "spans"
+            else Mapping(text=mapping.text, pair=mapping.pair, label=edits.coded_column)
+        )
         changes = (phrase("Column “{column}” added for coding.", column=edits.coded_column[:60]),)
+    codes_spans = edits.coded_column is not None and mapping.tags == edits.coded_column
     if edits.coders:
         columns = (*columns, *edits.coders)
         mapping = mapping.model_copy(update={"coders": (*mapping.coders, *edits.coders)})
     remarks, kept = Remarks(), [np.zeros(0, dtype=np.int64)]
-    tags = Counter[str]()  # in BIO, or classes of words
+    spans = SpanCounts()
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
     with atomic_folder(target) as partial:
         file = partial / "rows.parquet"
@@ -100,12 +108,16 @@ def derive(
                 mask = writer.filled_rows(batch, Remarks())
                 if mask is not None:
                     rows, batch, splits = rows[mask], batch.filter(mask), splits[mask]
+                if codes_spans:  # they are in natural texts
+                    text = columns.index(mapping.text)
+                    texts = map(join_list, to_texts(batch.cells[text]))
+                    batch.cells[text] = pa.array(texts, pa.string())
                 kept.append(rows)
                 writer.append(batch, splits if split is None else UNASSIGNED)
                 if mapping.tags is not None:
                     for cell in to_texts(batch.cells[columns.index(mapping.tags)]):
-                        tags.update(split_words(cell))
-        collected = writer.finish(old.spec.source_sha256, [], count_spans(tags))
+                        spans.add(cell)
+        collected = writer.finish(old.spec.source_sha256, [], spans)
         splits, split_notes = collected.splits, list[str]()
         if split is not None:
             changes = (split_again_phrase(split),)
@@ -121,10 +133,12 @@ def derive(
                     for n in old.spec.notes
                     if n not in old_label_notes
                     and not _mentions(n, CELL_NOTES)
+                    and not is_overlap_note(n)
                     and not (split is not None and is_split_note(n))
                 ),
                 *remarks.sentences(),
                 *split_notes,
+                *overlap_notes(collected),
                 *label_notes(collected.labels or collected.spans),
             )
         )

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from engine.checkpoints.elsewhere import DATA_PREFIX, SNAPSHOTS
 from engine.checkpoints.source import CARD, card_licence
+from engine.config.codebook import MAX_LABEL, Code, Codebook
 from engine.config.dataset import (
     SPLITS,
     Cleaning,
@@ -109,12 +110,24 @@ def import_dataset(
             split=split,
             cleaning=cleaning,
             columns=collected.columns,
-            notes=(*collected.notes, *remarks, *label_notes(collected.labels or collected.spans)),
+            codebooks=_span_codebook(collected, mapping),
+            notes=(
+                *(*collected.notes, *remarks, *overlap_notes(collected)),
+                *label_notes(collected.labels or collected.spans),
+            ),
             rows={},
             fingerprint="",
         )
         older = _older_version(target, version)
         return write_version(folder, spec, collected, splits, cancelled, older)
+
+
+def _span_codebook(collected: SourceRows, mapping: Mapping) -> dict[str, Codebook]:
+    """The codebook of spans of characters, with their labels; none for other columns."""
+    if mapping.tags is None or collected.overlaps is None:
+        return {}
+    codes = (Code(label=label) for label in sorted(collected.spans) if len(label) <= MAX_LABEL)
+    return {mapping.tags: Codebook(kind="spans", codes=tuple(codes))}
 
 
 @contextmanager
@@ -262,6 +275,7 @@ def write_version(
             "unseen": unseen_labels(collected, splits),
             "targets": targets.finish(),
             "spans": dict(sorted(collected.spans.items())),
+            "overlaps": collected.overlaps or 0,
             "fingerprint": fingerprint.hexdigest(),
         }
     )
@@ -535,6 +549,28 @@ def _strata(collected: SourceRows) -> NDArray[np.int32]:
     if count_label_sets(collected.labels) is not None:
         return np.zeros_like(collected.label_indices)
     return collected.label_indices
+
+
+OVERLAP_NOTE = "{n:,} of {spans:,} span(s) overlap a longer one"  # how it begins
+
+
+def overlap_notes(collected: SourceRows) -> list[str]:
+    """Note on spans of characters that a tagger cannot learn; none without such spans."""
+    if not collected.overlaps:
+        return []
+    return [
+        phrase(
+            "{n:,} of {spans:,} span(s) overlap a longer one. They are kept; token classification "
+            "leaves them out, and the later one of two equally long ones.",
+            n=collected.overlaps,
+            spans=sum(collected.spans.values()),
+        )
+    ]
+
+
+def is_overlap_note(note: str) -> bool:
+    """True for a note of `overlap_notes`."""
+    return isinstance(note, Phrase) and note.key.startswith(OVERLAP_NOTE)
 
 
 def label_notes(labels: dict[str, int]) -> list[str]:

@@ -11,7 +11,9 @@ from engine.data.columns.answers import AnswerMismatch, format_answers, parse_an
 from engine.data.columns.label_sets import join_labels, parse_label_sets
 from engine.data.columns.numbers import is_scale, parse_number
 from engine.data.columns.spellings import by_plain_form, plain_label
+from engine.data.columns.tag_column import SPANS_ADVICE
 from engine.data.columns.tags import spans_from_tags, tags_from_spans
+from engine.data.columns.text_spans import NO_SPANS, format_spans, read_spans, valid_spans
 from engine.data.columns.words import join_words, split_words
 from engine.data.datasets.codebooks import codebook_of
 from engine.data.datasets.editing import PendingEdits, RowEdit
@@ -180,6 +182,8 @@ def _tag_parser(dataset: Dataset) -> CellParser:
     """Accept one tag of the version per word, converted to BIO if tags name spans."""
     mapping, types = dataset.spec.mapping, set(dataset.spec.spans)
     assert mapping.tags is not None
+    if dataset.spec.has_text_spans:
+        return _span_parser(dataset)
     column = () if types else dataset.column(mapping.tags).to_pylist()
     known = types or {tag for cell in column for tag in split_words(cell or "")}
 
@@ -202,6 +206,31 @@ def _tag_parser(dataset: Dataset) -> CellParser:
                     names=", ".join(name[:60] for name in sorted(known)[:MAX_QUOTED_LABELS]),
                 )
         return join_words(tags_from_spans(spans, len(words), "BIO") if types else tags)
+
+    return parse
+
+
+def _span_parser(dataset: Dataset) -> CellParser:
+    """Accept spans with labels of the codebook that are within the text of their row."""
+    book, text = codebook_of(dataset.spec), dataset.spec.mapping.text
+    known = [code.label for code in book.codes] if book is not None else []
+
+    def parse(cell: str, row: int) -> str:
+        spans, lost = [] if cell == NO_SPANS else read_spans(cell), list[str]()
+        if spans is None:
+            raise StudioError(phrase("“{cell}” is no list of spans.", cell=cell[:60]), SPANS_ADVICE)
+        valid_spans(dataset.page(row, 1)[0][text], spans, lost)
+        if lost:
+            raise StudioError(phrase("{problem}.", problem=lost[0]), phrase("Correct this span."))
+        for span in spans:
+            if known and span.label not in known:
+                raise StudioError(
+                    "the codebook has no label “{cell}”.",
+                    "Use one of {names}.",
+                    cell=span.label[:60],
+                    names=", ".join(name[:60] for name in known[:MAX_QUOTED_LABELS]),
+                )
+        return format_spans(spans)
 
     return parse
 

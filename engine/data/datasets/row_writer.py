@@ -20,6 +20,7 @@ from engine.data.columns.choices import split_choices
 from engine.data.columns.label_sets import allows_blanks, parse_flag
 from engine.data.columns.names import split_from_name
 from engine.data.columns.plain_texts import grouping_columns, plain_cells
+from engine.data.columns.text_spans import SpanCounts
 from engine.data.columns.words import LIST_STARTS, join_list
 from engine.data.formats.batches import Batch, blank_rows, string_buffers
 from engine.data.formats.rows import Remarks
@@ -50,6 +51,7 @@ class SourceRows(NamedTuple):
     labels: dict[str, int]  # rows with each label
     flags: dict[str, int]  # rows with yes in each flag column
     spans: dict[str, int]  # spans of each type
+    overlaps: int | None  # spans that overlap a longer one; None without spans of characters
     sha256: dict[str, str]  # by source path
     notes: list[str]
     empty: dict[str, NDArray[np.int32]]  # by mapped column, the rows in which it is empty
@@ -368,7 +370,7 @@ class RowWriter:
                 raise _flag_error(path, name, "", cells[partial])
         return np.array(sorted(rows), dtype=np.int32)
 
-    def finish(self, digests: dict[str, str], notes: list[str], spans: Counter[str]) -> SourceRows:
+    def finish(self, digests: dict[str, str], notes: list[str], spans: SpanCounts) -> SourceRows:
         """Close the file and return the collected rows.
 
         Raises BadFile for an empty cell in a yes/no column without marks, unless all are empty.
@@ -385,7 +387,8 @@ class RowWriter:
             label_indices=indices,
             labels={name: int(count) for name, count in zip(self._label_ids, counts, strict=True)},
             flags=dict(self._flag_counts),
-            spans=dict(spans.most_common(MAX_SPAN_TYPES)),
+            spans=dict(spans.types.most_common(MAX_SPAN_TYPES)),
+            overlaps=spans.overlaps,
             sha256=digests,
             notes=notes,
             empty={name: np.concatenate(rows) for name, rows in self._empty.items()},

@@ -1,17 +1,27 @@
 """The rows of one split, as tasks read them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Columns
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping
 from engine.data.columns.label_sets import allows_blanks
+from engine.data.columns.text_spans import marks_characters, read_spans, tag_spans
 from engine.data.columns.words import join_list, join_words, parse_words, split_words
+
+
+class TaggedRows(NamedTuple):
+    """Words of each row, and a tag for each, as cells; `remarks` count what spans lost."""
+
+    words: Sequence[str]
+    tags: Sequence[str] | None
+    remarks: Counter[str]
 
 
 @dataclass(frozen=True)
@@ -59,9 +69,30 @@ class Rows:
     @property
     def plain_texts(self) -> Sequence[str]:
         """The texts, those of tagged words joined by spaces."""
-        if self.tags is None:
+        if self.tags is None or self.has_text_spans:
             return self.texts
         return [" ".join(split_words(cell)) for cell in self.texts]
+
+    @cached_property
+    def has_text_spans(self) -> bool:
+        """True if the tags are spans of characters, not tags of words."""
+        pairs = zip(self.texts, self.tags or (), strict=False)
+        return any(marks_characters(*pair) for pair in pairs)
+
+    @cached_property
+    def tagged(self) -> "TaggedRows":
+        """The words and their tags, as a tagger learns them."""
+        if self.tags is None or not self.has_text_spans:
+            return TaggedRows(self.texts, self.tags, Counter())
+        rows = [
+            tag_spans(text, read_spans(cell) or ())
+            for text, cell in zip(self.texts, self.tags, strict=True)
+        ]
+        return TaggedRows(
+            [join_words(row.words) for row in rows],
+            [join_words(row.tags) for row in rows],
+            Counter(remark for row in rows for remark in row.remarks),
+        )
 
     def all_texts(self) -> Sequence[str]:
         """All texts, second texts, and endings with their beginnings."""
@@ -84,7 +115,8 @@ class Rows:
 
     def without_targets(self) -> Self:
         """The same rows without targets."""
-        words = self.words if self.tags is None else self.texts
+        has_words = self.tags is not None and not self.has_text_spans
+        words = self.texts if has_words else self.words
         return replace(self, labels=None, flags=None, tags=None, answers=None, words=words)
 
     @classmethod

@@ -1,7 +1,8 @@
 """Common reader for exports of annotation tools: one JSON object per text, with spans or labels.
 
-Each tool is a module with a `Tool`. Texts with spans become words with BIO tags for token
-classification; labels get a column.
+Each tool is a module with a `Tool`. Texts with spans get a column of these by characters; if the
+tool has split the texts into words and no span overlaps another, words with BIO tags instead.
+Labels get a column.
 """
 
 import json
@@ -14,7 +15,13 @@ from typing import Any, NamedTuple
 
 from engine.config.dataset import Reading
 from engine.data.columns.label_sets import join_labels
-from engine.data.columns.text_spans import TextSpan, tag_spans
+from engine.data.columns.text_spans import (
+    TextSpan,
+    flat_spans,
+    format_spans,
+    tag_spans,
+    valid_spans,
+)
 from engine.data.columns.words import join_words
 from engine.data.formats.json_document import table_items
 from engine.data.formats.json_parser import parse_lines
@@ -114,31 +121,40 @@ def annotated_content(
     If they have labels and tags, the words of the tags are a separate column. Labels of several
     questions are columns named like these.
     """
-    has_tags = False
+    has_tags, has_words, overlap = False, False, False
     questions, extra = dict[str, None](), dict[str, None]()
     first = islice(read(Remarks(), True), FIRST_TEXTS if lines.head_only else None)
-    for _, entry in first:
+    for number, (_, entry) in enumerate(first):
         has_tags |= entry.spans is not None or entry.tags is not None
+        has_words |= entry.words is not None or entry.tags is not None
+        if number < FIRST_TEXTS:  # the same if only the first rows are needed
+            overlap |= len({*(entry.spans or ())}) > len(flat_spans(entry.spans or ()))
         questions.update(dict.fromkeys(entry.labels))
         if len(extra) < MAX_COLUMNS:
             extra.update(dict.fromkeys(entry.extra))
-    has_words = has_tags and bool(questions)
     names = ["label"] if len(questions) == 1 else questions
-    columns = ["text", *names, *(["words"] if has_words else []), *(["tags"] if has_tags else [])]
+    if has_tags and (overlap or not has_words):
+        marks = ["spans"]
+    else:
+        marks = ["words", "tags"] if has_tags and questions else ["tags"] if has_tags else []
+    columns = ["text", *names, *marks]
 
     def rows() -> Iterator[Row]:
         for number, entry in read(remarks, False):
             words, tags, lost = entry.text, join_words(entry.tags or ()), list[str]()
-            if has_tags and entry.tags is None:
+            if marks == ["spans"]:
+                valid = valid_spans(entry.text, entry.spans or (), lost)
+                tags = format_spans(valid) if entry.is_annotated else ""
+            elif has_tags and entry.tags is None:
                 tagged = tag_spans(entry.text, entry.spans or (), entry.words)
                 words = join_words(tagged.words)
                 tags = join_words(tagged.tags) if entry.is_annotated else ""
                 lost = tagged.remarks
             for remark in (*entry.remarks, *lost):
                 remarks.count(remark, number)
-            row = [words if has_tags and not has_words else entry.text]
+            row = [words if marks == ["tags"] else entry.text]
             row += [join_labels(entry.labels.get(name, ())) for name in questions]
-            row += ([words] if has_words else []) + ([tags] if has_tags else [])
+            row += [words if mark == "words" else tags for mark in marks]
             row += [entry.extra.get(name, "") for name in extra]
             yield Row(number, tuple(map(without_surrogates, row)))
 

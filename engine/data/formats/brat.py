@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.data.columns.answers import find_nearest
-from engine.data.columns.text_spans import TextSpan, tag_spans
-from engine.data.columns.words import join_words
+from engine.data.columns.text_spans import TextSpan, format_spans, valid_spans
 from engine.data.formats.folder import ANNOTATIONS, TextFolder, list_texts, read_text
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
@@ -16,14 +15,14 @@ from engine.phrases import phrase
 
 SPAN = re.compile(r"T\S*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*)")
 LINE = re.compile(r"[^\r\n]+")
-COLUMNS = ("text", "tags", "file")
+COLUMNS = ("text", "spans", "file")
 CONFIGURATION = "annotation.conf"
 ROW_PER_TEXT = "# Each text is a row of a data set."
 """First line of a configuration whose texts are not split into lines."""
 
 
 def open_brat(folder: TextFolder, remarks: Remarks) -> Content:
-    """A row for each line of each text, with its words and BIO tags.
+    """A row for each line of each text, with its spans.
 
     Lines that a span crosses are joined, and so are all of a text that was a row. The “line” of a
     row is the number of its file.
@@ -52,12 +51,13 @@ def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[R
                 for span in spans
                 if start <= span.start and span.end <= end
             ]
-            tagged = tag_spans(text[start:end], inner_spans)
-            for remark in tagged.remarks:
+            lost = list[str]()
+            valid = valid_spans(text[start:end], inner_spans, lost)
+            for remark in lost:
                 remarks.count(remark, number)
-            if tagged.words:
+            if text[start:end].strip():
                 name = file.relative_to(folder.path).as_posix()
-                yield Row(number, (join_words(tagged.words), join_words(tagged.tags), name))
+                yield Row(number, (text[start:end], format_spans(valid), name))
 
 
 def _is_row_per_text(configuration: Path) -> bool:

@@ -1,5 +1,6 @@
 """spaCy: `Doc.to_json`, (text, annotations) examples, and the training format of v2."""
 
+from itertools import chain
 from typing import Any
 
 from engine.data.columns.words import join_words
@@ -68,7 +69,9 @@ def _example(text: str, item: Object) -> AnnotatedText:
     if "entities" in item:
         entry.spans = [parse_span(span) for span in get_list(item, "entities")]
     elif "ents" in item:
-        entry.spans = [get_span(span, "start", "end", "label") for span in get_list(item, "ents")]
+        groups = item["spans"] if isinstance(item.get("spans"), dict) else {}
+        given = [*get_list(item, "ents"), *chain.from_iterable(get_list(groups, n) for n in groups)]
+        entry.spans = [*dict.fromkeys(get_span(span, "start", "end", "label") for span in given)]
         entry.words = get_words(text, get_list(item, "tokens")) or None
     if isinstance(cats := item.get("cats"), dict) and cats:
         entry.labels["cats"] = [

@@ -4,15 +4,18 @@ Label Studio and Argilla write CSV and Parquet with lists of spans or answers in
 sets of the hub have such columns.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from itertools import accumulate, islice
 from typing import Any
 
 from engine.config.dataset import Reading
-from engine.data.columns.lists import parse_list
-from engine.data.columns.mapping import TEXTS, are_positions
-from engine.data.columns.text_spans import TextSpan
+from engine.data.columns.mapping import MIN_WHOLE, TEXTS, are_positions
+from engine.data.columns.text_spans import (
+    TextSpan,
+    cell_value,
+    fits_text,
+    parse_annotations,
+)
 from engine.data.formats.annotated import (
     SAMPLE_OBJECTS,
     AnnotatedText,
@@ -33,27 +36,7 @@ from engine.data.formats.rows import Content, Remarks, Row
 from engine.data.formats.word_rows import look_ahead
 from engine.phrases import phrase
 
-ENDS = (
-    *(("start", "end"), ("start_offset", "end_offset"), ("startOffset", "endOffset")),
-    *(("start_char", "end_char"), ("begin", "end")),
-)
-LABELS = (
-    *(
-        "className",
-        "label",
-        "tag",
-        "type",
-        "entity_type",
-        "entity_group",
-        "entity",
-        "category",
-        "class",
-    ),
-    "displayName",
-)
 TEXT_KEYS = (*TEXTS, "textContent", "contents")
-WORDS = ("text", "word", "words", "value", "mention", "surface")  # of a span
-MIN_WHOLE = 0.8  # of the spans begin and end at words; positions of words do not
 Open = Callable[[Lines, Reading, Remarks], Content]
 
 
@@ -63,13 +46,17 @@ def recognise(items: list[Any]) -> bool:
         return True
     if not all(isinstance(item, dict) and _text_key(item) for item in items):
         return False
-    keys = {key for item in items for key, value in item.items() if value and _spans(value)}
-    keys = {key for key in keys if all(_spans(item.get(key)) is not None for item in items)}
+    keys = {
+        key for item in items for key, value in item.items() if value and parse_annotations(value)
+    }
+    keys = {
+        key for key in keys if all(parse_annotations(item.get(key)) is not None for item in items)
+    }
     found = [
-        _fits(item[_text_key(item)], span, words)
+        fits_text(item[_text_key(item)], span, words)
         for key in keys
         for item in items
-        for span, words in _spans(item.get(key)) or ()
+        for span, words in parse_annotations(item.get(key)) or ()
     ]
     return len(keys) == 1 and sum(found) >= MIN_WHOLE * len(found)
 
@@ -85,7 +72,7 @@ def _is_document(item: Any) -> bool:
     if not isinstance(sentences, list) or not isinstance(spans, list):
         return False
     are_lists = all(isinstance(words, list) for words in sentences)
-    return are_lists and len(sentences) == len(spans) and None not in map(_spans, spans)
+    return are_lists and len(sentences) == len(spans) and None not in map(parse_annotations, spans)
 
 
 def _read_document(item: Object) -> list[AnnotatedText]:
@@ -93,7 +80,8 @@ def _read_document(item: Object) -> list[AnnotatedText]:
     result, first = list[AnnotatedText](), 0
     for words, spans in zip(item["sentences"], item["ner"], strict=True):
         shifted = [
-            [start - first, end - first, label] for (start, end, label), _ in _spans(spans) or ()
+            [start - first, end - first, label]
+            for (start, end, label), _ in parse_annotations(spans) or ()
         ]
         result.append(_read_words({"tokenized_text": words, "ner": shifted}))
         first += len(words)
@@ -104,7 +92,9 @@ def _are_words(item: Any) -> bool:
     """True for a row of GLiNER or SpERT."""
     keys = item.keys() if isinstance(item, dict) else set()
     has_keys = keys >= {"tokenized_text", "ner"} or keys >= {"tokens", "entities", "relations"}
-    return has_keys and all(_spans(item.get(key, [])) is not None for key in ("ner", "entities"))
+    return has_keys and all(
+        parse_annotations(item.get(key, [])) is not None for key in ("ner", "entities")
+    )
 
 
 def _read_words(item: Object) -> AnnotatedText:
@@ -113,7 +103,7 @@ def _read_words(item: Object) -> AnnotatedText:
     last = 1 if "ner" in item else 0
     ends = [*accumulate(len(word) + 1 for word in words)]
     places = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
-    found = [span for span, _ in _spans(item.get("ner", item.get("entities"))) or ()]
+    found = [span for span, _ in parse_annotations(item.get("ner", item.get("entities"))) or ()]
     spans = [
         TextSpan(places[start][0], places[end + last - 1][1], label)
         if 0 <= start < end + last <= len(places)
@@ -132,47 +122,12 @@ def read(item: Any) -> list[AnnotatedText]:
     key = _text_key(item) if isinstance(item, dict) else ""
     if not key:
         raise BadObject(phrase("it has no text."))
-    spans = next((found for found in map(_spans, item.values()) if found), [])
+    spans = next((found for found in map(parse_annotations, item.values()) if found), [])
     entry = AnnotatedText(item[key], [span for span, _ in spans])
+    are_given = any(isinstance(value, list | dict) for value in item.values())
+    entry.is_annotated = are_given or "annotation" in item  # Dataturks writes null for none
     entry.extra = extra_values(item, (key,))
     return [entry]
-
-
-def _fits(text: str, span: TextSpan, given: str | None) -> bool:
-    """True if a span has its words in the text, or does not begin or end within a word."""
-    if given is not None:
-        return text[span.start : span.end].split() == given.split()
-    edges = (text[max(span.start - 1, 0) : span.start + 1], text[span.end - 1 : span.end + 1])
-    is_split = any(len(edge) == 2 and edge.isascii() and edge.isalnum() for edge in edges)
-    return span.start < span.end <= len(text) and not is_split
-
-
-def _spans(value: Any) -> list[tuple[TextSpan, str | None]] | None:
-    """The spans of a list, each with its words if they are given; None for another value."""
-    if isinstance(value, dict) and len(value) == 1:  # {"entities": […]} of spaCy
-        value = next(iter(value.values()))
-    spans = list[tuple[TextSpan, str | None]]()
-    for item in value if isinstance(value, list) else [None] if value else []:
-        match item:
-            case [int(start), int(end), str(name)]:
-                spans.append((TextSpan(start, end, name), None))
-            case {"label": [str(name), *_], "points": [{"start": int(start), "end": int(end)}]}:
-                spans.append((TextSpan(start, end + 1, name), None))  # of Dataturks
-            case dict():
-                ends = next(((item[a], item[b]) for a, b in ENDS if {a, b} <= item.keys()), ())
-                label = next((item[key] for key in LABELS if key in item), None)
-                match item.get("labels"):  # of Label Studio
-                    case [str(only)] if label is None:
-                        label = only
-                given = next((item[key] for key in WORDS if isinstance(item.get(key), str)), None)
-                match (*ends, label):
-                    case (int(start), int(end), str(name)):
-                        spans.append((TextSpan(start, end, name), given))
-                    case _:
-                        return None
-            case _:
-                return None
-    return spans
 
 
 TOOLS = (ARGILLA, LABEL_STUDIO, Tool(recognise, read))
@@ -194,7 +149,8 @@ def read_cells(
     tool = next((tool for tool in TOOLS if tool.recognise(items)), None)
     if tool is None:
         _note_spans(content.columns, items, remarks)
-        return content
+    if tool is None or (tool is TOOLS[-1] and not all(map(_are_words, items))):
+        return content  # a column of spans is read as it is
     ahead = lines.without_progress()
 
     def entries(seen: Remarks, is_first: bool) -> Entries:
@@ -217,7 +173,7 @@ def note_spans(content: Content, remarks: Remarks) -> Content:
 def _note_spans(columns: tuple[str, ...], items: list[Object], remarks: Remarks) -> None:
     """Note columns of spans that are not those of the texts."""
     for name in columns if items and all(map(_text_key, items)) else ():
-        found = [_spans(item[name]) if item[name] else [] for item in items]
+        found = [parse_annotations(item[name]) if item[name] else [] for item in items]
         if any(found) and None not in found:
             remarks.add_note(
                 phrase(
@@ -234,7 +190,7 @@ def position_notes(
     """Notes on columns of spans whose text or whose types are missing."""
     notes = []
     for name, cells in zip(columns, zip(*rows[:SAMPLE_OBJECTS], strict=True), strict=False):
-        spans = [_spans(_value(cell)) for cell in cells if cell.strip(" []")]
+        spans = [parse_annotations(cell_value(cell)) for cell in cells if cell.strip(" []")]
         if not has_text and (are_positions(name, cells) or (spans and None not in spans)):
             note = phrase(
                 "“{name}” has the positions of spans, but no column has the text to which they"
@@ -253,23 +209,4 @@ def position_notes(
 
 
 def _object(columns: tuple[str, ...], row: Row) -> Object:
-    return dict(zip(columns, map(_value, row.cells), strict=True))
-
-
-def _value(cell: str) -> Any:
-    """A list or an object of a cell, else its text; None if it is empty."""
-    if not cell.startswith(("[", "{")):
-        return cell or None
-    try:
-        return json.loads(cell)
-    except (ValueError, RecursionError):
-        return _with_numbers(parse_list(cell) or cell)
-
-
-def _with_numbers(value: Any) -> Any:
-    """The positions of printed spans as numbers, which `parse_list` leaves as texts."""
-    if isinstance(value, list):
-        return [_with_numbers(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _with_numbers(item) for key, item in value.items()}
-    return int(value) if isinstance(value, str) and value.isdecimal() else value
+    return dict(zip(columns, map(cell_value, row.cells), strict=True))

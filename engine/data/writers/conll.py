@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import tagged_words
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.data.writers.export import Export
-from engine.data.writers.writer import Writer, columns_left_out, untagged_losses
+from engine.data.writers.writer import Writer, columns_left_out, offset_losses, untagged_losses
 from engine.phrases import phrase
 
 
@@ -14,7 +14,7 @@ def _write(file: Path, export: Export) -> None:
     assert mapping.tags is not None  # otherwise there is a problem
     with open(file, "w", encoding="utf-8", newline="\n") as out:
         for record in export.records():
-            words, tags = split_words(record[mapping.text]), split_words(record[mapping.tags])
+            words, tags, _ = tagged_words(record[mapping.text], record[mapping.tags])
             tags = tags or ["O"] * len(words)
             pairs = zip(words, tags, strict=True)
             out.writelines(f"{_one_word(word)}\t{tag}\n" for word, tag in pairs)
@@ -29,7 +29,8 @@ def _losses(export: Export) -> list[str]:
     mapping = export.spec.mapping
     spaces = phrase("Spaces within words become no-break spaces.")
     held = (mapping.text, mapping.tags or "")
-    return [*columns_left_out(export, held), *untagged_losses(export), spaces]
+    lost = (*untagged_losses(export), *offset_losses(export))
+    return [*columns_left_out(export, held), *lost, spaces]
 
 
 def _problem(export: Export) -> str:

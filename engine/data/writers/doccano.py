@@ -20,7 +20,7 @@ RESERVED = ("text", "data", "label", "labels", "entities", "annotations", "relat
 def _write(file: Path, export: Export) -> None:
     def item(example: Example) -> dict[str, object]:
         given: dict[str, object] = {ID: example.number, "text": example.text, COMMENTS: []}
-        if example.words is not None:
+        if export.spec.mapping.tags is not None:
             given["label"] = [list(span) for span in example.spans or ()]
         elif has_labels(export):
             given["label"] = example.labels or []

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from engine.data.columns.label_sets import parse_flag
 from engine.data.columns.tags import spans_from_tags
-from engine.data.columns.text_spans import TextSpan
+from engine.data.columns.text_spans import TextSpan, read_spans
 from engine.data.columns.words import split_words
 from engine.data.writers.export import ROW, Export, Record
 
@@ -20,7 +20,7 @@ class Example:
     number: int  # of the row, from 0
     text: str
     spans: list[TextSpan] | None
-    words: list[tuple[int, int]] | None  # places of the words, if the data set has tags
+    words: list[tuple[int, int]] | None  # places of the words, if the data set has tags of words
     labels: list[str] | None
     others: dict[str, str]  # cells of the other columns
 
@@ -37,7 +37,10 @@ def iter_examples(export: Export, reserved: Sequence[str] = ()) -> Iterator[Exam
             others[name] = key
     for record in export.records():
         text, spans, words = str(record[mapping.text]), None, None
-        if mapping.tags is not None:
+        if export.spec.has_text_spans:
+            cell = str(record[mapping.tags or ""]).strip()
+            spans = [*(read_spans(cell) or ())] if cell else None
+        elif mapping.tags is not None:
             text, spans, words = _spans(text, str(record[mapping.tags]))
         yield Example(
             record[ROW],

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS, DatasetSpec, Source, SplitName
 from engine.data.columns.label_sets import count_label_sets, parse_label_sets
+from engine.data.columns.text_spans import read_spans
 from engine.data.columns.words import split_words
 from engine.data.datasets.coding import Coding, RowCoding, read_coding
 from engine.data.datasets.editing import NOT_EDITED, RowEdit
@@ -25,6 +26,7 @@ LEADS = {"row": ROW, "line": LINE, "split": SPLIT}
 """Columns before those of the source: index in the version, from 0; line in its file; split."""
 CODING = {name: f"\0{name}" for name in RowCoding.model_fields}
 """Columns after those of the source, if rows were coded."""
+SPAN = pa.struct([("start", pa.int64()), ("end", pa.int64()), ("label", pa.string())])
 INTEGER = re.compile(r"0|-?[1-9]\d{0,17}")
 Record = dict[str, Any]
 Columns = Mapping[str, str]
@@ -161,8 +163,8 @@ class Export:
     def table(self, nested: bool = False) -> tuple[pa.Schema, Iterator[pa.Table]]:
         """Schema and rows of the columns, a batch at a time.
 
-        Cells are texts. If they are `nested`, an empty one is null, words, tags and sets of labels
-        are lists, and labels that are all spelled as numbers are numbers.
+        Cells are texts. If they are `nested`, an empty one is null, words, tags, spans and sets of
+        labels are lists, and labels that are all spelled as numbers are numbers.
         """
         keys = self.columns
         kinds, values = self._nested() if nested else ({}, {})
@@ -192,7 +194,11 @@ class Export:
         mapping, texts = self.spec.mapping, pa.list_(pa.string())
         types: dict[str, pa.DataType] = {}
         values: dict[str, Callable[[str], Any]] = {}
-        if mapping.tags is not None:
+        if self.spec.has_text_spans:
+            name = str(mapping.tags)
+            types[name] = pa.list_(SPAN)
+            values[name] = lambda cell: [span._asdict() for span in read_spans(cell) or ()]
+        elif mapping.tags is not None:
             for name in (mapping.text, mapping.tags):
                 types[name], values[name] = texts, split_words
         label, sets = mapping.label, self.label_sets

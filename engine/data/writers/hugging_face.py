@@ -49,7 +49,11 @@ def _write_split(folder: Path, export: Export, split: str) -> None:
     _write_json(folder / "state.json", state)
 
 
-def _feature(kind: pa.DataType) -> dict[str, Any]:
+def _feature(kind: pa.DataType) -> Any:
+    if pa.types.is_struct(kind):
+        return {field.name: _feature(field.type) for field in kind.fields}
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        return [_feature(kind.value_type)]  # a “Sequence” of objects would be an object of lists
     if pa.types.is_list(kind):
         return {"feature": _feature(kind.value_type), "_type": "Sequence"}
     dtype = "float64" if pa.types.is_float64(kind) else str(kind)

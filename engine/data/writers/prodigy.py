@@ -40,6 +40,9 @@ def _annotations(example: Example, options: list[dict[str, str]] | None) -> dict
             for start, end, label in example.spans
         ]
         return {"tokens": tokens, "spans": spans, **accepted}
+    if example.spans is not None:  # Prodigy finds the words of spans of characters
+        spans = [{"start": a, "end": b, "label": label} for a, b, label in example.spans]
+        return {"spans": spans, **accepted}
     if example.labels is None:
         return {}
     if options is not None:

@@ -93,9 +93,21 @@ def columns_left_out(export: Export, held: tuple[str, ...]) -> list[str]:
 
 def word_losses(export: Export) -> list[str]:
     """The sentence on words that only their spaces mark."""
-    if export.spec.mapping.tags is None:
+    if export.spec.mapping.tags is None or export.spec.has_text_spans:
         return []
     return [phrase("Words are joined by spaces, so their exact boundaries are lost.")]
+
+
+def offset_losses(export: Export) -> list[str]:
+    """The sentences on what tags of words lose of spans of characters."""
+    if not export.spec.has_text_spans:
+        return []
+    positions = phrase("The positions of the words in their texts are lost.")
+    overlaps = phrase(
+        "{n:,} span(s) of this version overlap a longer one and are left out.",
+        n=export.spec.overlaps,
+    )
+    return [positions, *([overlaps] if export.spec.overlaps else [])]
 
 
 def untagged_losses(export: Export) -> list[str]:
@@ -107,6 +119,7 @@ def untagged_losses(export: Export) -> list[str]:
 
 def classes_of_words(export: Export) -> str:
     """The problem of tags that are classes of words; "" without it."""
-    if export.spec.mapping.tags is None or has_span_tags(export.dataset):
+    spec = export.spec
+    if spec.mapping.tags is None or spec.has_text_spans or has_span_tags(export.dataset):
         return ""
     return phrase("The tags are classes of single words, but this format holds spans.")

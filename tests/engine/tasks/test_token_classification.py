@@ -186,6 +186,22 @@ def test_words_beyond_the_maximum_length_are_reported(learner, tokenizer, networ
     ]
 
 
+def test_spans_of_characters_are_learned_as_tags_of_words(tokenizer, network, tmp_path):
+    cells = ['[[0, 7, "x"], [4, 7, "y"], [12, 13, "y"]]', "[]", '[[2, 5, "x"]]', ""]
+    texts = ["Ada bcx d \u00ad e", "m", "f abcq Qa o", "naïve! (a)"]
+    rows = Rows(texts=texts, tags=cells)
+    learner = TokenClassificationLearner(TokenClassification())
+    learner.fit_labels(rows)
+    assert learner.labels == ("O", "B-x", "B-y", "I-x")
+    examples = tokenize_rows(learner, tokenizer, tmp_path, rows)
+    collector = evaluate(network, learner, tokenizer, examples, 2)
+    first, _, third, _ = collector.row_predictions().gold
+    assert (first, third) == ("B-x I-x O O B-y", "O B-x O O O")
+    assert any("overlaps another one left out" in note for note in examples.notes)
+    assert any("Word cut between two letters" in note for note in examples.notes)
+    assert [*rows.plain_texts] == texts and rows.without_targets().words is None
+
+
 def test_predictions_do_not_depend_on_batch_or_order(learner, tokenizer, network, tmp_path):
     alone = evaluate(
         network, learner, tokenizer, tokenize_rows(learner, tokenizer, tmp_path), 1

@@ -82,13 +82,28 @@ class LabelsCard(Card):
         self.bars.show_labels(spans)
         self.show_spellings(spans)
 
+    def show_text_spans(
+        self, spans: dict[str, int], column: str, unlabelled: int, overlaps: int
+    ) -> None:
+        """Show how many spans of characters with each label `column` has."""
+        self.show_spans(spans, column, 0)
+        self.title.setText(self.tr("%Ln label(s) of spans", "", len(spans)))
+        parts = [self.tr("Spans in the column “{0}”, by label.").format(column[:100])]
+        if overlaps:
+            parts.append(self.tr("%Ln span(s) overlap a longer one.", "", overlaps))
+        if unlabelled:
+            parts.append(self.tr("%Ln row(s) have no label.", "", unlabelled))
+        self.balance.setText(" ".join(parts))
+
     def show_spec(self, spec: DatasetSpec) -> None:
         """Show the labels in the form that suits the data set."""
         mapping, rows = spec.mapping, sum(spec.rows.values())
         unlabelled = sum(unlabelled_rows(spec).values())
         self.scale.hide()
         self.estimate.setVisible(any(map(is_machine, spec.columns)))
-        if mapping.tags is not None:
+        if mapping.tags is not None and spec.has_text_spans:
+            self.show_text_spans(spec.spans, mapping.tags, unlabelled, spec.overlaps)
+        elif mapping.tags is not None:
             self.show_spans(spec.spans, mapping.tags, unlabelled)
         elif mapping.flags:
             self.show_multi_label(spec.labels, rows, unlabelled)

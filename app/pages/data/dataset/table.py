@@ -27,9 +27,10 @@ from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import font, tooltip, visible
-from app.widgets.text.tagged import CHIPS, Chip, chips, word_spans
+from app.widgets.text.tagged import CHIPS, Chip, chips, text_chips, word_spans
 from engine.config.dataset import SPLITS
 from engine.data.columns.label_sets import parse_label_sets
+from engine.data.columns.text_spans import TextSpan, read_spans
 from engine.data.columns.words import split_words
 from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import NOT_EDITED, RowEdit
@@ -93,6 +94,9 @@ class RowsModel(QAbstractTableModel):
                 return self._split_text(self._cell(index))
             case Qt.ItemDataRole.DisplayRole if index.column() == self._set_column:
                 return ", ".join(map(one_line, parse_label_sets([self._cell(index)])[0]))
+            case Qt.ItemDataRole.DisplayRole if index.column() in self._span_columns:
+                shown = text_chips(*self._text_and_spans(index), self._span_labels)
+                return ", ".join(f"{one_line(chip.text)} ({chip.type})" for chip in shown)
             case Qt.ItemDataRole.DisplayRole:
                 return one_line(self._cell(index))
             case Qt.ItemDataRole.EditRole:
@@ -120,12 +124,19 @@ class RowsModel(QAbstractTableModel):
         spec = self._state.spec
         words_column, tags = self.find_section(spec.mapping.text), spec.mapping.tags
         suggestions = {} if self._review is None else self._review.suggestions
+        suggestion = None
+        if index.column() == self.suggestion_column:
+            suggestion = suggestions.get(int(self._state.indices[index.row()]))
+        if index.column() in self._span_columns:
+            return text_chips(*self._text_and_spans(index), self._span_labels)
+        if suggestion is not None and spec.has_text_spans:
+            text = self._cell(self.index(index.row(), words_column))
+            return text_chips(text, read_spans(suggestion.label) or (), self._span_labels)
         if tags is None:
             return None
         if index.column() == self.find_section(tags):
             found = split_words(self._cell(index))
         elif index.column() == self.suggestion_column:
-            suggestion = suggestions.get(int(self._state.indices[index.row()]))
             found = [] if suggestion is None else split_words(suggestion.label)
         else:
             return None
@@ -134,6 +145,28 @@ class RowsModel(QAbstractTableModel):
             return None
         types = [name for name in spec.spans if name != "O"]
         return chips(words, word_spans(found), types)
+
+    @property
+    def _span_columns(self) -> set[int]:
+        """Indices of the columns with spans of characters, those of coders included."""
+        spec = self._state.spec
+        names = (spec.mapping.tags or "", *spec.mapping.coders) if spec.has_text_spans else ()
+        return set(map(self.find_section, names))
+
+    @property
+    def _span_labels(self) -> tuple[str, ...]:
+        """The labels of spans in the order of their colours."""
+        book = None if self._edits is None else self._edits.codebook
+        codes = book.codes if book is not None else ()
+        return tuple(code.label for code in codes) or tuple(self._state.spec.spans)
+
+    def _text_and_spans(self, index: Index) -> tuple[str, list[TextSpan]]:
+        """The text of a row and the spans in a cell, those that fit into the table."""
+        text_column = self.find_section(self._state.spec.mapping.text)
+        text, cell = self._cell(self.index(index.row(), text_column)), self._cell(index)
+        if len(cell) >= MAX_CELL_CHARACTERS:
+            cell = f"{cell.rpartition('],')[0]}]]"
+        return text, read_spans(cell) or []
 
     def reader(self, positions: Sequence[int], columns: Sequence[int]) -> Read:
         """A function that reads listed rows with their edits, for copies and exports.
@@ -171,7 +204,8 @@ class RowsModel(QAbstractTableModel):
         flags = super().flags(index)
         is_inside = 0 < index.column() < self.mark_column
         is_read = index.row() // PAGE_ROWS in self._pages
-        can_edit = self._edits is not None and is_inside and is_read
+        is_typed = index.column() not in self._span_columns
+        can_edit = self._edits is not None and is_inside and is_read and is_typed
         return flags | Qt.ItemFlag.ItemIsEditable if can_edit else flags
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:

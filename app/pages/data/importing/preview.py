@@ -14,7 +14,7 @@ from engine.data.columns.facts import ColumnFacts, describe_columns
 from engine.data.columns.mapping import guess_mapping
 from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.tags import Span
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import tagged_words
 from engine.data.coverage import scripts_note, unknown_note
 from engine.data.formats.reading import FirstRows, find_split_column, preview, read
 from engine.data.formats.rows import Row
@@ -94,7 +94,7 @@ def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> 
             coded = [[cells[name]] for name in mapping.coders]
             (cells[agreed],) = agreed_cells(coded, mapping.tags is not None)
         text, pair = cells[mapping.text], None if mapping.pair is None else cells[mapping.pair]
-        words, tags = split_words(text), split_words(cells.get(mapping.tags or "", ""))
+        words, tags, _ = tagged_words(text, cells.get(mapping.tags or "", ""))
         is_tagged = bool(tags) and len(words) == len(tags)
         text = " ".join(words) if is_tagged else text
         encoding = tokenizer.encode(

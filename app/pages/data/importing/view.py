@@ -42,7 +42,7 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import Text, plain_menu_text, tooltip
 from app.widgets.text.tagged import CHIPS, Chip, ChipDelegate, chips, tag_types, word_spans
 from app.widgets.text.token_row import TokenRow
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import TaggedWords, tagged_words
 from engine.data.formats.reading import FirstRows
 from engine.data.formats.rows import Row
 
@@ -471,18 +471,19 @@ class PreviewModel(ColumnsModel[Row]):
 
     def _chips(self, row: Row) -> tuple[Chip, ...] | None:
         """The spans of a row; None if it has not as many tags as words."""
-        words, tags = self._words_and_tags(row)
+        words, tags, _ = self._tagged(row)
         return chips(words, word_spans(tags), self.tag_types) if len(words) == len(tags) else None
 
-    def _words_and_tags(self, row: Row) -> list[list[str]]:
+    def _tagged(self, row: Row) -> TaggedWords:
         places = {self._roles.get(column.title): n for n, column in enumerate(self.columns)}
         indices = (places.get(role, len(row.cells)) for role in ("text", "tags"))
-        return [split_words(row.cells[n]) if n < len(row.cells) else [] for n in indices]
+        text, cell = (row.cells[n] if n < len(row.cells) else "" for n in indices)
+        return tagged_words(text, cell)
 
     def show_roles(self, roles: Roles) -> None:
         self._roles = roles.columns
         has_tags = "tags" in self._roles.values()
-        tags = (self._words_and_tags(row)[1] for row in (self.rows if has_tags else ()))
+        tags = (self._tagged(row).tags for row in (self.rows if has_tags else ()))
         self.tag_types = tag_types(sorted({tag for found in tags for tag in found if tag != "O"}))
         last = self.columnCount() - 1
         if last >= 0:

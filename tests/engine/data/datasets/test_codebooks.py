@@ -140,7 +140,7 @@ def test_labels_are_renamed_merged_and_removed_in_stored_and_edited_rows(tmp_pat
     assert codebook_of(films.spec) == Codebook(
         kind="labels", codes=tuple(Code(label=x) for x in "abc")
     )
-    new = recode(films, films.spec.mapping.label, {"a": "b", "c": ""}, several=True)
+    new = recode(films, films.spec.mapping.label, {"a": "b", "c": ""}, kind="labels")
     assert [new.get(n) for n in range(4)] == ['["b"]', None, '["b"]', "[]"]
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.config.dataset import Cleaning, Mapping, Split
 from engine.data.columns.plain_texts import plain_cells, plain_text
+from engine.data.columns.text_spans import SpanCounts
 from engine.data.datasets import row_writer
 from engine.data.datasets.row_writer import UNASSIGNED, RowWriter
 from engine.data.formats import batches
@@ -42,7 +43,7 @@ def write(path, rows, mapping, split, cleaning):
         for batch in rows_to_batches(enumerate(rows, start=2)):
             kept_rows = writer.filled_rows(batch, remarks)
             writer.append(batch if kept_rows is None else batch.filter(kept_rows), UNASSIGNED)
-    return writer.finish({}, [], Counter()), remarks.sentences()
+    return writer.finish({}, [], SpanCounts()), remarks.sentences()
 
 
 @given(st.lists(ROWS, min_size=1, max_size=30), st.booleans(), st.booleans(), st.booleans())

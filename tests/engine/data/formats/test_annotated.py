@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from engine.config.dataset import Mapping
 from engine.data.columns.tags import spans_from_tags
-from engine.data.columns.text_spans import TextSpan, tag_spans
+from engine.data.columns.text_spans import TextSpan, format_spans, tag_spans
 from engine.data.formats import FORMATS, annotated
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import holds_texts
@@ -30,6 +30,8 @@ WORDS = ["Peter", "Blackburn", "lives", "in", "New", "York", "-based", "Berlin",
 TAGS = ["B-PER", "I-PER", "O", "O", "B-LOC", "I-LOC", "O", "B-LOC", "O"]
 TAGGED = (" ".join(WORDS), " ".join(TAGS))
 PLAIN = ("Nothing here", "O O")
+MARKED_ROWS = [(TEXT, format_spans([TextSpan(*span) for span in SPANS])), ("Nothing here", "[]")]
+WORDS_OF_TOOL = ("gliner.json", "spert.json")
 
 # ── exports ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -282,28 +284,34 @@ CASES = [
 
 
 @pytest.mark.parametrize("name, file, values", CASES)
-def test_spans_of_every_tool_become_tags(tmp_path, name, file, values):
+def test_spans_of_every_tool_are_read(tmp_path, name, file, values):
     write = write_json if file.endswith(".json") else write_json_lines
     path = write(tmp_path / file, values)
     guess = recognise(path)
     assert guess.reading.format == name
-    assert guess.mapping == Mapping(text="text", tags="tags")
-    assert guess.columns[:2] == ("text", "tags")
+    column, rows = "spans", MARKED_ROWS
+    if file in WORDS_OF_TOOL:
+        column, rows = "tags", [TAGGED, PLAIN]
+    assert guess.mapping == Mapping(text="text", tags=column)
+    assert guess.columns[:2] == ("text", column)
     table = read(path, guess.reading)
-    assert [row.cells[:2] for row in table] == [TAGGED, PLAIN]
-    assert preview(path, guess.reading).rows[0].cells[:2] == TAGGED
+    assert [row.cells[:2] for row in table] == rows
+    assert preview(path, guess.reading).rows[0].cells[:2] == rows[0]
     dataset = import_files(path, tmp_path / "v", ONLY_TRAIN)
     assert dataset.spec.spans == {"LOC": 2, "PER": 1}
-    assert dataset.rows("train").texts == [TAGGED[0], PLAIN[0]]
+    assert dataset.spec.has_text_spans == (column == "spans")
+    assert dataset.rows("train").texts == [text for text, _ in rows]
+    tagged = dataset.rows("train").tagged
+    assert [*zip(tagged.words, tagged.tags, strict=True)] == [TAGGED, PLAIN]
 
 
 def test_numeric_labels_of_an_older_doccano_are_noted(tmp_path):
     path = write_json_lines(tmp_path / "a.jsonl", DOCCANO_NUMBERED)
     guess = recognise(path)
-    assert (guess.reading.format, guess.columns[:2]) == ("doccano", ("text", "tags"))
+    assert (guess.reading.format, guess.columns[:2]) == ("doccano", ("text", "spans"))
     table = read(path, guess.reading)
-    tags = TAGGED[1].replace("PER", "3").replace("LOC", "4")
-    assert [row.cells[:2] for row in table] == [(TAGGED[0], tags), PLAIN]
+    spans = MARKED_ROWS[0][1].replace("PER", "3").replace("LOC", "4")
+    assert [row.cells[:2] for row in table] == [(TEXT, spans), MARKED_ROWS[1]]
     assert "by its number" in table.notes[0]
     labels = [
         {"id": 1, "text": "a b", "annotations": [{"label": 7, "user": 1}], "meta": {}},
@@ -381,9 +389,12 @@ def test_annotations_in_cells_of_a_table_are_read(tmp_path, rows, file, shown):
     )
     (pq.write_table if path.suffix == ".parquet" else pyarrow.csv.write_csv)(table, path)
     guess = recognise(path)
-    assert guess.mapping == Mapping(text="text", tags="tags")
-    assert [row.cells[:2] for row in read(path, guess.reading)] == [TAGGED, PLAIN]
-    assert import_files(path, tmp_path / "v", ONLY_TRAIN).spec.spans == {"LOC": 2, "PER": 1}
+    column = guess.mapping.tags
+    assert guess.mapping == Mapping(text="text", tags=column) and column in guess.columns
+    dataset = import_files(path, tmp_path / "v", ONLY_TRAIN)
+    assert dataset.spec.spans == {"LOC": 2, "PER": 1} and dataset.spec.has_text_spans
+    rows = dataset.page(0, 2)
+    assert [(row["text"], row[column]) for row in rows] == MARKED_ROWS
 
 
 @pytest.mark.parametrize(
@@ -412,8 +423,10 @@ def test_a_list_of_labels_of_a_span_in_a_cell_is_read(tmp_path):
     with open(file, "w", newline="") as opened:
         csv.writer(opened).writerows([["text", "label"], ["Peter lives", json.dumps(spans)]])
     assert [row.cells for row in read(file, recognise(file).reading)] == [
-        ("Peter lives", "B-PER O")
+        ("Peter lives", json.dumps(spans))
     ]
+    dataset = import_files(file, tmp_path / "v", ONLY_TRAIN)
+    assert dataset.column("label").to_pylist() == ['[[0, 5, "PER"]]']
 
 
 def test_a_dialogue_of_label_studio_is_named(tmp_path):
@@ -423,8 +436,8 @@ def test_a_dialogue_of_label_studio_is_named(tmp_path):
 
 
 RASA_ROWS = [
-    ("hey there", "greet", "hey there", "O O"),
-    ("in New York?", "ask/place", "in New York ?", "O B-city I-city O"),
+    ("hey there", "greet", "[]"),
+    ("in New York?", "ask/place", '[[3, 11, "city"]]'),
 ]
 RASA_MARKDOWN = """## intent:greet
 - hey there
@@ -537,12 +550,12 @@ CAS_JSON = {
     ],
 }
 CAS_ROWS = [
-    ("😀 Peter Blackburn , York .", "O B-A_B I-A_B O B-NamedEntity O"),
-    PLAIN,
+    ("😀 Peter Blackburn, York.", '[[2, 17, "A_B"], [19, 23, "NamedEntity"]]'),
+    MARKED_ROWS[1],
 ]
 PUBTATOR_ROWS = [
-    (f"{' '.join(WORDS)} Nothing here", f"{' '.join(TAGS).replace('O B-LOC O', 'O O O')} O O", "7"),
-    ("Nothing here", "O O", "8"),
+    (f"{TEXT}\nNothing here", '[[0, 15, "PER"], [25, 33, "LOC"]]', "7"),
+    ("Nothing\nhere", "[]", "8"),
 ]
 
 
@@ -569,7 +582,9 @@ def test_forms_of_lines_are_read(tmp_path, name, file, content, rows, left_out):
     guess = recognise(path)
     table = read(path, guess.reading)
     assert (guess.reading.format, [row.cells for row in table]) == (name, rows)
-    assert left_out in " ".join(table.notes) and guess.mapping.tags == "tags"
+    assert left_out in " ".join(table.notes) and guess.mapping.tags == (
+        "tags" if name == "webanno" else "spans"
+    )
 
 
 @pytest.mark.parametrize(
@@ -636,9 +651,13 @@ def test_labels_and_spans_of_a_text_are_both_read(tmp_path):
     items = [[TEXT, {"entities": [list(SPANS[0])], "cats": {"x": 1, "y": 1}}]] * 2
     path = write_json_lines(tmp_path / "a.jsonl", items)
     table = read(path, recognise(path).reading)
+    assert table.columns == ("text", "label", "spans")
+    assert next(iter(table)).cells == (TEXT, "x|y", '[[0, 15, "PER"]]')
+    tokens = [{"start": start, "end": end} for start, end in OFFSETS]
+    items = [SPACY_DOC[0] | {"cats": {"x": 1, "y": 0}, "tokens": tokens}]
+    table = read(write_json(tmp_path / "b.json", items), recognise(tmp_path / "b.json").reading)
     assert table.columns == ("text", "label", "words", "tags")
-    cells = next(iter(table)).cells
-    assert cells[:2] == (TEXT, "x|y") and cells[3].startswith("B-PER I-PER O")
+    assert next(iter(table)).cells == ("I like London.", "x", "I like London .", "O O B-LOC O")
 
 
 def test_rejected_entries_are_skipped_and_unannotated_ones_have_no_tags(tmp_path):
@@ -656,7 +675,7 @@ def test_rejected_entries_are_skipped_and_unannotated_ones_have_no_tags(tmp_path
     tasks[1]["annotations"][0]["result"] = [{"type": "relation", "direction": "right"}]
     path = write_json(tmp_path / "l.json", tasks)
     table = read(path, recognise(path).reading)
-    assert [row.cells[:2] for row in table] == [TAGGED, PLAIN, ("new", "")]
+    assert [row.cells[:2] for row in table] == [*MARKED_ROWS, ("new", "")]
     message = " ".join(table.notes)
     for part in ("without an annotation", "several annotations", "type “relation” left out"):
         assert part in message
@@ -666,7 +685,7 @@ def test_a_span_in_utf16_offsets_is_found(tmp_path):
     text = "😀 Peter and Peter"  # JavaScript counts the emoji as two
     path = write_json(tmp_path / "a.json", [task(text, [result(3, 8, "PER", " " + text)])])
     table = read(path, recognise(path).reading)
-    assert next(iter(table)).cells == ("😀 Peter and Peter", "O B-PER O O")
+    assert next(iter(table)).cells == ("😀 Peter and Peter", '[[2, 7, "PER"]]')
     assert "nearest occurrence" in table.notes[0]
 
 
@@ -687,14 +706,49 @@ def test_an_invalid_entry_is_reported_with_its_line(tmp_path, item, message):
     assert caught.value.line == 3
 
 
-def test_the_longer_of_overlapping_spans_is_kept_and_noted(tmp_path):
-    item = {"id": 1, "text": TEXT, "label": [[25, 33, "LOC"], [25, 46, "ORG"], [30, 47, "X"]]}
+NESTED = [[25, 33, "LOC"], [25, 46, "ORG"], [30, 47, "X"]]
+
+
+def test_overlapping_spans_are_kept_and_taggers_learn_the_longer_one(tmp_path):
+    item = {"id": 1, "text": TEXT, "label": NESTED}
     path = write_json_lines(tmp_path / "a.jsonl", [item, *DOCCANO])
-    table = read(path, recognise(path).reading)
-    assert next(iter(table)).cells[1] == "O O O O B-ORG I-ORG I-ORG O"
-    list(table)
-    name = "Span that overlaps another one left out; the longer one was kept"
-    assert table.notes == (f"{name}: 2 times, first in line 1.",)
+    dataset = import_files(path, tmp_path / "v", ONLY_TRAIN)
+    cell = '[[25, 46, "ORG"], [25, 33, "LOC"], [30, 47, "X"]]'
+    assert dataset.column("spans")[0].as_py() == cell
+    assert dataset.spec.overlaps == 2 and dataset.spec.spans == {
+        "LOC": 3,
+        "ORG": 1,
+        "PER": 1,
+        "X": 1,
+    }
+    tagged = dataset.rows("train").tagged
+    assert tagged.tags[0] == "O O O O B-ORG I-ORG I-ORG O"
+    assert tagged.remarks["Span that overlaps another one left out; the longer one was kept"] == 2
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {
+            "tokens": ["New", "York", "Times"],
+            "relations": [],
+            "entities": [
+                {"start": 0, "end": 3, "type": "ORG"},
+                {"start": 0, "end": 2, "type": "LOC"},
+            ],
+        },
+        {"tokenized_text": ["New", "York", "Times"], "ner": [[0, 2, "ORG"], [0, 1, "LOC"]]},
+        {
+            "doc_key": "a",
+            "sentences": [["New", "York", "Times"]],
+            "ner": [[[0, 2, "ORG"], [0, 1, "LOC"]]],
+        },
+    ],
+)
+def test_nested_spans_of_words_become_spans_of_characters(tmp_path, item):
+    path = write_json(tmp_path / "a.json", [item])
+    (row,) = read(path, recognise(path).reading)
+    assert row.cells == ("New York Times", '[[0, 14, "ORG"], [0, 8, "LOC"]]')
 
 
 @pytest.mark.parametrize(
@@ -768,14 +822,14 @@ def test_a_brat_folder_gives_a_row_for_each_line(tmp_path):
     (folder / "3.ann").write_text("")
     assert holds_texts(folder)
     guess = recognise(folder)
-    assert guess.reading.format == "brat" and guess.mapping == Mapping(text="text", tags="tags")
+    assert guess.reading.format == "brat" and guess.mapping == Mapping(text="text", tags="spans")
     table = read(folder, guess.reading)
     rows = [row.cells for row in table]
     assert rows == [
-        (*TAGGED, "1.txt"),
-        (*PLAIN, "1.txt"),
-        ("over two lines of it", "O B-X I-X O O", "1.txt"),
-        ("a b", "O O", "3.txt"),
+        (*MARKED_ROWS[0], "1.txt"),
+        (*MARKED_ROWS[1], "1.txt"),
+        ("over two\nlines of it", '[[5, 14, "X"]]', "1.txt"),
+        ("a b", "[]", "3.txt"),
     ]
     message = " ".join(table.notes)
     for part in ("Discontinuous", "Relations, events", "without an .ann file"):

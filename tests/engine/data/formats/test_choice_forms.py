@@ -95,5 +95,5 @@ def test_spans_without_their_text_or_types_are_named(tmp_path, capsys, cell):
     path.write_text("comment,spans\n" + "".join(f'{text} {n},"{cells}"\n' for n in range(20)))
     found = recognise(path)
     note = "positions without the types of the spans"
-    assert (found.mapping.tags == "tags") is SPANS[cell]
+    assert (found.mapping.tags == "spans") is SPANS[cell]
     assert (note in " ".join(found.notes)) is not SPANS[cell] and found.mapping.label is None

@@ -16,7 +16,7 @@ from engine.config.codebook import Code, Codebook
 from engine.config.dataset import Mapping, Split
 from engine.data.columns.label_sets import parse_flag, parse_label_sets
 from engine.data.columns.tags import spans_from_tags
-from engine.data.columns.words import split_words
+from engine.data.columns.text_spans import tagged_words
 from engine.data.datasets.coding import RowCoding, write_coding
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.editing import RowEdit
@@ -60,12 +60,20 @@ TAGS = [["B-PER", "I-PER", "O", "O", "B-LOC", "I-LOC", "O"], ["O", "O", "O", "B-
 IDS = [f"{n:03}" for n in range(16)]
 SPLITS = ["train"] * 10 + ["validation"] * 3 + ["test"] * 3
 SPLIT = Split(column="part", by="name")
+SPANS = [  # nested, overlapping, at parts of words, over lines, after an emoji, with white space
+    [[0, 10, "TIME"], [2, 6, "GOOD"], [7, 10, "TIME"], [7, 10, "UNIT"]],
+    [[3, 7, "SAY"], [8, 12, "SAY"], [8, 18, "X"], [10, 18, "Y"]],
+    [[4, 12, "LINES"], [0, 3, "N"]],
+    [[9, 13, "WHO"], [3, 18, "X"]],
+]
+SPAN_CELLS = [[] if n > 3 else SPANS[n] for n in range(15)] + [None]
 COLUMNS: dict[str, dict[str, list[Any]]] = {
     "classes": {"text": TEXTS, "label": LABELS},
     "sets": {"text": TEXTS, "label": ["|".join(one) for one in SETS]},
     "scores": {"text": TEXTS, "label": SCORES},
     "flags": {"text": TEXTS, **{x: [str(int(x in one)) for one in SETS] for x in "abc"}},
     "pairs": {"text": TEXTS, "other": [t.upper() for t in TEXTS], "label": ["yes", "no"] * 8},
+    "spans": {"text": TEXTS, "marks": [s if s is None else json.dumps(s) for s in SPAN_CELLS]},
     "tags": {
         "words": [" ".join(w) for w in WORDS * 8],
         "tags": [" ".join(t) if n != UNTAGGED else "" for n, t in enumerate(TAGS * 8)],
@@ -77,6 +85,7 @@ MAPPINGS = {
     "scores": Mapping(text="text", label="label"),
     "flags": Mapping(text="text", flags=("a", "b", "c")),
     "pairs": Mapping(text="text", pair="other", label="label"),
+    "spans": Mapping(text="text", tags="marks"),
     "tags": Mapping(text="words", tags="tags"),
 }
 WITHOUT_LIBRARY = [writer for writer in WRITERS.values() if writer.name != "docbin"]
@@ -115,10 +124,14 @@ def meaning(kind: str, dataset: Dataset, knows_untagged: bool = True) -> list[tu
     for split in ("train", "validation", "test"):
         cells = dataset.cells(split)
         if kind == "tags":
-            for words, tags in zip(cells[mapping.text], cells[mapping.tags or ""], strict=True):
-                spans = spans_from_tags(split_words(tags))
-                is_tagged = bool(tags) or not knows_untagged
-                rows.append((split, " ".join(split_words(words)), is_tagged, tuple(spans)))
+            for text, cell in zip(cells[mapping.text], cells[mapping.tags or ""], strict=True):
+                words, tags, _ = tagged_words(text, cell)
+                is_tagged = bool(cell) or not knows_untagged
+                rows.append((split, " ".join(words), is_tagged, tuple(spans_from_tags(tags))))
+            continue
+        if kind == "spans":
+            marks = [cell or ("" if knows_untagged else "[]") for cell in cells[mapping.tags or ""]]
+            rows += zip([split] * len(marks), cells[mapping.text], marks, strict=True)
             continue
         texts = [text.strip() for text in cells[mapping.text]]
         found: list[Any] = [*cells[mapping.label or mapping.text]]
@@ -143,7 +156,11 @@ def meaning(kind: str, dataset: Dataset, knows_untagged: bool = True) -> list[tu
 def test_rows_come_back_with_texts_labels_spans_splits_and_ids(writer, kind, datasets, tmp_path):
     export = Export.choose(datasets[kind])
     if problem := writer.problem(export):
-        assert kind != "tags" and writer.name in ("conll", "brat") and problem.endswith(".")
+        assert (
+            kind not in ("tags", "spans")
+            and writer.name in ("conll", "brat")
+            and problem.endswith(".")
+        )
         return
     note = writer.note(export)
     holds_columns = "Columns left out" not in note
@@ -152,8 +169,12 @@ def test_rows_come_back_with_texts_labels_spans_splits_and_ids(writer, kind, dat
     path = tmp_path / f"out{'' if per_split else writer.suffix}"
     write_export(export, writer, path, per_split)
     again = read_back(path, tmp_path / "x" / "1", MAPPINGS[kind])
+    stored = datasets[kind]
+    if kind == "spans" and writer.name == "conll":
+        assert "6 spans of this version overlap a longer one and are left out." in note
+        kind = "tags"  # of words
     is_known = "Rows without tags" not in note
-    assert meaning(kind, again, is_known) == meaning(kind, datasets[kind], is_known)
+    assert meaning(kind, again, is_known) == meaning(kind, stored, is_known)
     if holds_columns:
         assert {"case", "row", "line"} <= {*again.spec.columns}
         assert sorted(again.column("case").to_pylist()) == IDS

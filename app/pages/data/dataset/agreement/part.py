@@ -1,6 +1,7 @@
 """Decisions on rows in dispute: one by one with keys, or by majority."""
 
 from functools import partial
+from itertools import product
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -48,10 +49,12 @@ class AgreementPart(QObject):
         return self._editing.state.can_edit and self._data.target is None
 
     def _add_keys(self) -> None:
-        for number, coder in enumerate(self.state.coders[:MAX_KEYS], start=1):
-            key = QShortcut(QKeySequence(f"Ctrl+{number}"), self._table)
-            key.setContext(Qt.ShortcutContext.WidgetShortcut)
-            key.activated.connect(partial(self._use_code_of, coder))
+        places = product((self._table, self._editing.spans), enumerate(self.state.coders, start=1))
+        for widget, (number, coder) in places:
+            if number <= MAX_KEYS:
+                key = QShortcut(QKeySequence(f"Ctrl+{number}"), widget)
+                key.setContext(Qt.ShortcutContext.WidgetShortcut)
+                key.activated.connect(partial(self._use_code_of, coder))
 
     def _show_open(self) -> None:
         measured, edits = self.state.measured, self._editing.state

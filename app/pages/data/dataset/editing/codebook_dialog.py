@@ -36,7 +36,7 @@ from engine.files.home import folder_name
 from engine.files.table_files import TABLE_WRITERS
 from engine.phrases import join
 
-KINDS: tuple[CodingKind, ...] = ("label", "labels", "number")
+KINDS: tuple[CodingKind, ...] = ("label", "labels", "number", "spans")
 WIDTH, HEIGHT = 840, 580  # px
 LIST_WIDTH, FORM_WIDTH, TEXT_HEIGHT = 348, 400, 64
 MAX_COLUMN_CHARACTERS = 60
@@ -111,7 +111,10 @@ class CodebookDialog(dialogs.Dialog):
         self.column.setAccessibleName(self.tr("Name of the new column"))
         self.column.textChanged.connect(lambda _: self._show_changes())
         self.kinds = Segments(
-            [self.tr("One label"), self.tr("Several labels"), self.tr("A number on a scale")],
+            [
+                *(self.tr("One label"), self.tr("Several labels")),
+                *(self.tr("A number on a scale"), self.tr("Spans of the text")),
+            ],
             self.tr("Labels of a row"),
         )
         self.kinds.choose(KINDS.index(self.draft.codebook.kind))
@@ -300,7 +303,9 @@ class CodebookDialog(dialogs.Dialog):
             result = self.draft.result()
         except ValidationError as error:
             return join("; ", [problem.text for problem in list_problems(error)])
-        if self._is_new and len(result.active) < 2:
+        if self._is_new and result.kind == "spans" and not result.active:
+            return self.tr("Name at least one label.")
+        if self._is_new and result.kind != "spans" and len(result.active) < 2:
             return self.tr("Name at least two labels.")
         return ""
 

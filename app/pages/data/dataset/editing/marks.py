@@ -56,6 +56,10 @@ class MarkKeys(QObject):
         self.widgets: tuple[QWidget, ...] = (*self.buttons.values(), self.note, self.field)
         self._note = ""
 
+    def return_to(self, widget: QWidget) -> None:
+        """Give the focus to another widget than the table after a note."""
+        self._table = widget
+
     def show_row(self, coding: RowCoding) -> None:
         """Show the marks of a row; a note that is being written stays."""
         if not self.field.hasFocus():

@@ -27,7 +27,8 @@ from app.studio import Studio
 from app.theme import SPACE, Role, px
 from app.widgets import buttons, layouts
 from app.widgets.forms.answer_editor import AnswerEditor
-from app.widgets.forms.label_keys import KeyFilter, LabelKeys
+from app.widgets.forms.label_keys import KeyFilter, LabelKeys, code_role
+from app.widgets.forms.span_view import SpanView
 from app.widgets.forms.tag_view import TagView
 from app.widgets.page import Picture, scrolling
 from app.widgets.table_menu import selected_rows
@@ -39,7 +40,7 @@ from engine.data.columns.words import split_words
 from engine.data.datasets.codebooks import add_labels, codebook_of
 from engine.data.datasets.editing import with_tag
 
-WORDS_HEIGHT = 104  # px
+WORDS_HEIGHT, SPANS_HEIGHT = 104, 168  # px
 MARK_WIDTH = 120  # px
 SUGGESTION_WIDTH = 190  # px, with “label kept” after a short label
 
@@ -69,9 +70,8 @@ class EditingPart(QObject):
         self.bar = EditBar(self.state, parent)
         self.keys = LabelKeys(parent)
         self.marks = MarkKeys(table, self)
-        self.words = TagView()
-        self.words_area = scrolling(self.words)
-        self.words_area.setFixedHeight(px(WORDS_HEIGHT))
+        self.words, self.spans = TagView(), SpanView()
+        self.words_area = scrolling(None)
         self.words_area.hide()
         self.answers = AnswerEditor()
         self.answers.passage.setFixedHeight(px(WORDS_HEIGHT))
@@ -117,14 +117,24 @@ class EditingPart(QObject):
         model.modelReset.connect(self._show_parts)
         self.state.changed.connect(self._on_changed)
         self.show_target()
-        if mapping.tags is not None:
-            self.keys.watch(self.words)
-            self.words_area.show()
-            self._details.hide()
-        elif mapping.answers is not None:
+        if mapping.answers is not None:
             self.answers.show()
             self._details.hide()
-        self.keys.watch(table)
+        elif mapping.tags is not None:
+            has_spans = self._data.spec.has_text_spans
+            self.words_area.set_flow(self.spans if has_spans else self.words)
+            self.words_area.setFixedHeight(px(SPANS_HEIGHT if has_spans else WORDS_HEIGHT))
+            self.words_area.show()
+            self._details.hide()
+        if self._data.spec.has_text_spans:
+            KeyFilter(self.spans, self._on_span_key)
+            self.keys.watch(table)
+            self.keys.watch(self.spans)
+            self.marks.return_to(self.spans)
+            self.spans.selected.connect(self._on_span_selected)
+        else:
+            self.keys.watch(self.words)
+            self.keys.watch(table)
         self._data.rows_changed.connect(self._on_rows_changed)
         self.state.open()
         self.state.changed.connect(self.card.show_state)
@@ -145,6 +155,8 @@ class EditingPart(QObject):
             delegate = TextDelegate(table) if is_text else LabelDelegate(completions, table)
             table.setItemDelegateForColumn(index, delegate)
         none = self.tr("outside (O)") if mapping.tags is not None else self.tr("no label")
+        if spec.has_text_spans:
+            none = self.tr("no span")
         has_none = mapping.tags is not None or mapping.label is not None
         self.keys.extras = self.marks.widgets if state.codebook is not None else ()
         self.keys.show_labels(state.keys, labels, none if has_none else "")
@@ -169,6 +181,9 @@ class EditingPart(QObject):
         rows = self.selected()
         if not rows:
             return
+        if self._data.spec.has_text_spans:
+            self._set_span(label)
+            return
         if self._data.spec.mapping.tags is not None:
             self._set_tag(label)
             return
@@ -183,7 +198,11 @@ class EditingPart(QObject):
     @property
     def _stays(self) -> bool:
         """True if a row may get more labels of its codebook: Enter shows the next row."""
-        return self.state.codebook is not None and self.state.has_sets
+        return self.state.codebook is not None and self.state.kind in ("labels", "spans")
+
+    def _focus_row(self) -> None:
+        """Give the focus to what is labelled by keys: the table, or the text for spans."""
+        (self.spans if self._data.spec.has_text_spans else self._table).setFocus()
 
     # ── coding ───────────────────────────────────────────────────────────────────────────────
 
@@ -198,7 +217,7 @@ class EditingPart(QObject):
         rest = np.setdiff1d(unlabelled, self.state.label_changes().labelled)
         if len(rest) and not self._table.selectionModel().hasSelection():
             self._go_to(int(rest[0]))
-            self._table.setFocus()
+            self._focus_row()
 
     def _on_row(self) -> None:
         self.review.ranking.in_hand = self._current_row()
@@ -217,7 +236,7 @@ class EditingPart(QObject):
     def unlabelled_count(self) -> int | None:
         """Number of rows without a label, with the unsaved labels counted; None if unknown."""
         column, saved = self._unlabelled
-        if column != self._data.spec.mapping.label:
+        if column != self.state.column:
             return None
         changes = self.state.label_changes()
         labelled = int(np.isin(changes.labelled, saved).sum())
@@ -235,6 +254,7 @@ class EditingPart(QObject):
         is_number = is_number or is_scale(spec.labels)
         self.card.show_spec(spec, state.labels, state.has_sets, is_number)
         has_labels = spec.mapping.label is not None and not spec.mapping.endings
+        has_labels |= spec.has_text_spans
         has_codebook, is_packet = codebook_of(spec) is not None, spec.packet is not None
         self.codebook.show_codebook(state.codebook, has_labels and has_codebook, is_packet)
         self._show_marks()
@@ -245,6 +265,9 @@ class EditingPart(QObject):
         if state.codebook is None:
             return
         self.marks.show_row(NOT_CODED if row is None else state.coding(row))
+        if self._data.spec.has_text_spans:
+            self._on_span_selected()
+            return
         column = self._data.spec.mapping.label
         label = state.full_cell(row, column) if row is not None and column else ""
         self.codebook.show_current(next(iter(parse_label_sets([label])[0]), label))
@@ -286,7 +309,7 @@ class EditingPart(QObject):
         text = self.tr("Mark rows: {0}").format(mark_titles()[name])
         self.state.mark(rows, text, **{name: is_on})
         if name == "skipped" and is_on and len(rows) == 1:
-            self._table.setFocus()
+            self._focus_row()
             self._select_next()
 
     def _on_note(self, text: str) -> None:
@@ -314,7 +337,7 @@ class EditingPart(QObject):
     def _select_next(self) -> None:
         """Select the next row, to label one after another."""
         current = self._table.currentIndex()
-        if self._table.hasFocus():
+        if self._table.hasFocus() or self.spans.hasFocus():
             self._select(current.siblingAtRow(current.row() + 1))
 
     def _go_to(self, row: int) -> None:
@@ -383,7 +406,7 @@ class EditingPart(QObject):
         self._table.setColumnWidth(last, px(SUGGESTION_WIDTH))
         self._table.setCurrentIndex(model.index(0, 0))
         self._table.selectRow(0)
-        self._table.setFocus()
+        self._focus_row()
 
     def _train(self, studio: Studio) -> None:
         """Save the labels as a version, and open the wizard with its labelled rows."""
@@ -394,6 +417,35 @@ class EditingPart(QObject):
 
         self.state.saved.connect(saved, Qt.ConnectionType.SingleShotConnection)
         self.state.save()
+
+    # ── spans ────────────────────────────────────────────────────────────────────────────────
+
+    def _on_span_key(self, event: QKeyEvent) -> bool:
+        """Act on a key in the text: remove a span, mark the row, or show another one."""
+        steps = {Qt.Key.Key_PageDown: 1, Qt.Key.Key_PageUp: -1}
+        match event.key():
+            case Qt.Key.Key_Delete | Qt.Key.Key_Backspace:
+                self._set_span("")
+            case Qt.Key.Key_PageDown | Qt.Key.Key_PageUp:
+                current = self._table.currentIndex()
+                self._select(current.siblingAtRow(current.row() + steps[Qt.Key(event.key())]))
+            case _:
+                return self._on_key(event)
+        return True
+
+    def _set_span(self, label: str) -> None:
+        """Give the chosen span, or the selected characters, a label; “” removes a span."""
+        row = self._current_row()
+        spans, new = self.spans.labelled(label)
+        if row is not None and {*spans} != {*self.spans.spans}:
+            self.state.set_spans(row, spans)
+            self.spans.choose(new)
+
+    def _on_span_selected(self) -> None:
+        """Keep the selection in view, and show the definition of the label of its span."""
+        box, target = self.spans.selection_box().center().toPoint(), self.spans.target
+        self.words_area.ensureVisible(box.x(), box.y(), 0, 8 * SPACE)
+        self.codebook.show_current("" if target is None else target.label)
 
     # ── tags ─────────────────────────────────────────────────────────────────────────────────
 
@@ -419,6 +471,12 @@ class EditingPart(QObject):
             cells = empty if row is None else [self.state.full_cell(row, c) for c in columns]
             self.answers.show_row(*cells)
         if mapping.tags is None:
+            return
+        if self._data.spec.has_text_spans:
+            codes = self.state.codebook.codes if self.state.codebook is not None else ()
+            roles = {code.label: code_role(code, place) for place, code in enumerate(codes)}
+            text = "" if row is None else self.state.full_cell(row, mapping.text)
+            self.spans.show_text(text, () if row is None else self.state.spans(row), roles)
             return
         if row is None:
             self.words.show_row([], [], self.state.labels)

@@ -216,6 +216,8 @@ class ReviewCard(Card):
                 else self.tr("Enter: accept the suggestion · 1–9: another label · ↓: skip")
             )
             if state.suggestions
+            else self.tr("A key labels the selected words; Enter shows the next row.")
+            if state.codes_spans
             else self.tr("A key labels a row and shows the next one.")
         )
         agreement = state.agreement

@@ -255,6 +255,11 @@ class ReviewState(QObject):
         return self._edits.codebook is not None
 
     @property
+    def codes_spans(self) -> bool:
+        """True if labels are of parts of the texts."""
+        return self._edits.kind == "spans"
+
+    @property
     def listed(self) -> int:
         """Number of rows listed."""
         return len(self._edits.draws) if self.kind == "labels" else len(self.suggestions)

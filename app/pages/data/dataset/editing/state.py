@@ -1,6 +1,7 @@
 """Unsaved edits of one version, with undo. No widgets."""
 
 import getpass
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import RowEdits, Studio
 from app.widgets.forms.label_keys import MAX_KEYS, assign_keys
-from engine.config.codebook import Code, Codebook
+from engine.config.codebook import Code, Codebook, CodingKind
 from engine.config.dataset import SPLITS, DatasetSpec, SplitName
 from engine.data.columns.label_sets import (
     count_label_sets,
@@ -26,6 +27,13 @@ from engine.data.columns.label_sets import (
     parse_label_sets,
 )
 from engine.data.columns.numbers import is_scale
+from engine.data.columns.text_spans import (
+    NO_SPANS,
+    TextSpan,
+    format_spans,
+    moved_spans,
+    read_spans,
+)
 from engine.data.datasets.codebooks import codebook_of, recode
 from engine.data.datasets.coding import RowCoding
 from engine.data.datasets.deriving import derive
@@ -159,6 +167,10 @@ class EditsState(QObject):
         """Current content of a cell, not truncated."""
         return self.cell(row, column, self._stored([row], column)[0])
 
+    def spans(self, row: int) -> list[TextSpan]:
+        """The spans of a row now, in the order of their cell."""
+        return read_spans(self.full_cell(row, self.column)) or []
+
     # ── editing ──────────────────────────────────────────────────────────────────────────────
 
     def set_cells(self, rows: Sequence[int], column: str, cells: Sequence[str]) -> None:
@@ -168,6 +180,8 @@ class EditsState(QObject):
             before = self.rows.get(row, NOT_EDITED)
             others = {name: text for name, text in before.cells.items() if name != column}
             new = others if cell == old else others | {column: cell}
+            if column == self.spec.mapping.text and self.spec.has_text_spans:
+                new = self._moved(row, new, self.cell(row, column, old), cell)
             after[row] = before.model_copy(update={"cells": new})
             if column in self.spec.mapping.label_columns:
                 is_restored = cell == old and row not in self.draws
@@ -178,6 +192,15 @@ class EditsState(QObject):
                     after[row] = self._coded(row, after[row], skipped=False)
                 after |= self._met_rows(row)
         self._do(after, self.tr("Edit “{0}”").format(column[:60]))
+
+    def _moved(self, row: int, cells: dict[str, str], old: str, new: str) -> dict[str, str]:
+        """The edited cells of a row whose text changes, with its spans at their new places."""
+        spans = self.spans(row)
+        return cells | ({self.column: format_spans(moved_spans(spans, old, new))} if spans else {})
+
+    def set_spans(self, row: int, spans: Sequence[TextSpan]) -> None:
+        """Set all spans of a row."""
+        self.set_cells([row], self.column, [format_spans(spans)])
 
     def set_label(self, rows: Sequence[int], label: str) -> None:
         """Set the label of rows; “” removes it. If a row may have several labels, toggle this one.
@@ -269,9 +292,10 @@ class EditsState(QObject):
     def label_changes(self) -> "LabelChanges":
         """The unsaved changes that concern lists of rows to label."""
         columns, column = self.spec.mapping.label_columns, self.spec.mapping.label
+        coded = self.spec.mapping.tags if self.spec.has_text_spans else column
         new = {row: edit.cells for row, edit in self.rows.items()}
         labelled = [row for row, cells in new.items() if any(cells.get(name) for name in columns)]
-        removed = [row for row, cells in new.items() if column and cells.get(column) == ""]
+        removed = [row for row, cells in new.items() if coded and cells.get(coded) == ""]
         skipped = [row for row in self.coded_rows if self.coding(row).skipped]
         arrays = [np.array(rows, dtype=np.int64) for rows in (labelled, removed, skipped)]
         return LabelChanges(arrays[0], arrays[1], arrays[2])
@@ -319,11 +343,8 @@ class EditsState(QObject):
 
     def rows_with(self, labels: Sequence[str]) -> NDArray[np.int64]:
         """Rows that have one of the labels now, int64 [N], ascending."""
-        column = self.spec.mapping.label
-        assert column is not None  # only such columns have codebooks
-        kept = recode(
-            self.dataset, column, dict.fromkeys(labels, ""), self.pending(), self.has_sets
-        )
+        none = dict.fromkeys(labels, "")
+        kept = recode(self.dataset, self.column, none, self.pending(), self.kind)
         return np.array([*kept], dtype=np.int64)
 
     def unlabelled(self) -> NDArray[np.int64]:
@@ -341,16 +362,15 @@ class EditsState(QObject):
         self._do(after, text)
 
     def finish_set(self, row: int) -> None:
-        """Store that no label applies to a row that has none yet."""
-        column = self.spec.mapping.label
-        if column is not None and self.codebook is not None and not self.full_cell(row, column):
-            self.set_cells([row], column, [join_labels([], as_list=True)])
+        """Store that no label applies to a row that has none yet, nor to a part of it."""
+        if self.codebook is not None and not self.full_cell(row, self.column):
+            self.set_cells([row], self.column, [NO_SPANS])
 
     def change_codebook(self, codebook: Codebook, renamed: Mapping[str, str]) -> None:
         """Replace the codebook, and rename labels in all rows; “” removes a label."""
         column, after = self.column, dict[int, RowEdit]()
-        if renamed and self.spec.mapping.label is not None:
-            cells = recode(self.dataset, column, renamed, self.pending(), self.has_sets)
+        if renamed and column:
+            cells = recode(self.dataset, column, renamed, self.pending(), self.kind)
             rows = sorted(cells)
             for row, old in zip(rows, self._stored(rows, column), strict=True):
                 before = self.rows.get(row, NOT_EDITED)
@@ -362,6 +382,8 @@ class EditsState(QObject):
     def count_labels(self) -> dict[str, int]:
         """Number of rows with each label now, edits included."""
         column = self.spec.mapping.label
+        if self.kind == "spans":
+            return self._count_span_labels()
         if column is None:
             return {}
         counts = dict(self.spec.labels)
@@ -377,6 +399,15 @@ class EditsState(QObject):
         for labels, rows in zip(parse_label_sets(counts), counts.values(), strict=True):
             totals |= {label: totals.get(label, 0) + rows for label in labels}
         return totals
+
+    def _count_span_labels(self) -> dict[str, int]:
+        """Number of rows that have a span with each label."""
+        cells = dict(enumerate(self.dataset.column(self.column).to_pylist()))
+        cells |= {
+            n: edit.cells[self.column] for n, edit in self.rows.items() if self.column in edit.cells
+        }
+        found = ({span.label for span in read_spans(cell or "") or ()} for cell in cells.values())
+        return dict(Counter(label for labels in found for label in labels))
 
     @property
     def coder(self) -> str:
@@ -451,11 +482,16 @@ class EditsState(QObject):
         return has_span_tags(self.dataset)
 
     @property
+    def kind(self) -> CodingKind:
+        """What a cell of the label column may hold."""
+        if self.codebook is not None:
+            return self.codebook.kind
+        return "label" if count_label_sets(self.spec.labels) is None else "labels"
+
+    @property
     def has_sets(self) -> bool:
         """True if a cell may hold several labels."""
-        if self.codebook is not None:
-            return self.codebook.kind == "labels"
-        return count_label_sets(self.spec.labels) is not None
+        return self.kind == "labels"
 
     # ── the next version ─────────────────────────────────────────────────────────────────────
 
