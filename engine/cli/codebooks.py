@@ -77,8 +77,7 @@ def codebook(
 
 def _read(old: Dataset, file: Path, kind: CodingKind | None) -> Dataset:
     """Make the next version, with the codebook of a file."""
-    mapping, present = old.spec.mapping, codebook_of(old.spec)
-    column = mapping.tags if old.spec.has_text_spans else mapping.label
+    column, present = old.spec.coded_column, codebook_of(old.spec)
     if column is None or present is None:
         name = column or free_column(NEW_COLUMN, old.spec.columns)
         book = read_codebook(file, Codebook(kind=kind or "label"))

@@ -1,6 +1,6 @@
 """Data sets: files of text, and how to read them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from engine.config import Spec
-from engine.config.codebook import Codebook
+from engine.config.codebook import Codebook, CodingKind
 from engine.config.fields import setting
 from engine.config.packet import Packet
 from engine.config.phrases import PhraseField
@@ -113,6 +113,13 @@ class Mapping(Spec):
             "agree on; a row on which they disagree has none until someone decides."
         ),
     )
+
+    @classmethod
+    def coded(cls, texts: Sequence[str], column: str, kind: CodingKind) -> Self:
+        """Texts, or pairs, and the column of their codes; spans are of the first text."""
+        if kind == "spans":
+            return cls(text=texts[0], tags=column)
+        return cls(text=texts[0], pair=next(iter(texts[1:]), None), label=column)
 
     @model_validator(mode="before")
     @classmethod
@@ -360,6 +367,11 @@ class DatasetSpec(Target):
         """True if the tags are spans of characters, not tags of words."""
         codebook = self.codebooks.get(self.mapping.tags or "")
         return codebook is not None and codebook.kind == "spans"
+
+    @property
+    def coded_column(self) -> str | None:
+        """The label column, or that of spans of characters."""
+        return self.mapping.tags if self.has_text_spans else self.mapping.label
 
     def with_target(self, column: str) -> Self:
         """The same version with another of its `targets` as the label column."""

@@ -339,6 +339,13 @@ def _recode_spans(cell: str, renamed: Mapping[str, str]) -> str:
     return format_spans([span._replace(label=label) for span, label in spans if label])
 
 
+def labels_in(cell: str, kind: CodingKind) -> list[str]:
+    """The labels of a filled cell that was coded."""
+    if kind == "spans":
+        return [span.label for span in read_spans(cell) or ()]
+    return [*parse_label_sets([cell])[0]] if kind == "labels" else [cell]
+
+
 def free_keys(codes: Sequence[Code], keys: str) -> dict[str, Code]:
     """The label of each key: its own if that is a letter or digit, else the next free of `keys`."""
     own = {c.key.lower(): c for c in codes if len(c.key) == 1 and c.key.isalnum()}

@@ -66,7 +66,8 @@ FIELDS: dict[str, pa.DataType] = {
 }
 
 
-_SCHEMA = pa.schema({"row": pa.int64(), "column": pa.string(), **FIELDS})
+_TYPES: dict[str, pa.DataType] = {"row": pa.int64(), "column": pa.string()} | FIELDS
+_SCHEMA = pa.schema(list(_TYPES.items()))
 
 
 def coding_table(coding: Coding) -> pa.Table:

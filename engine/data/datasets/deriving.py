@@ -84,11 +84,7 @@ def derive(
     if edits.coded_column is not None:
         columns = (*columns, edits.coded_column)
         book = edits.codebooks.get(edits.coded_column, Codebook())
-        mapping = (
-            Mapping(text=mapping.text, tags=edits.coded_column)
-            if book.kind == "spans"
-            else Mapping(text=mapping.text, pair=mapping.pair, label=edits.coded_column)
-        )
+        mapping = Mapping.coded(mapping.texts, edits.coded_column, book.kind)
         changes = (phrase("Column “{column}” added for coding.", column=edits.coded_column[:60]),)
     codes_spans = edits.coded_column is not None and mapping.tags == edits.coded_column
     if edits.coders:

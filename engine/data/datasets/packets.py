@@ -4,7 +4,6 @@ A packet is a Parquet file of its own suffix, with checksums of its pages, a lin
 """
 
 import secrets
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from engine.config.codebook import Codebook, Drawn
 from engine.config.dataset import DatasetSpec, Reading, Split
 from engine.config.dataset import Mapping as ColumnMapping
 from engine.config.packet import Packet
+from engine.data.columns.text_spans import SpanCounts
 from engine.data.datasets.codebooks import codebook_of
 from engine.data.datasets.coding import FIELDS, RowCoding, read_coding, write_coding
 from engine.data.datasets.collecting import NO_CLEANING
@@ -153,7 +153,7 @@ def coded_column(spec: DatasetSpec) -> tuple[str, Codebook]:
 
     Raises StudioError if the rows are not coded with one label column and a codebook.
     """
-    column, book = spec.mapping.label, codebook_of(spec)
+    column, book = spec.coded_column, codebook_of(spec)
     if column is None or book is None:
         raise StudioError(
             "The rows of “{name}” have no codebook.",
@@ -339,16 +339,14 @@ def open_packet(path: Path, content: PacketFile, coder: str, target: Path) -> Da
             "The packet has no rows for {coder}.", "Choose another coder.", coder=coder
         )
     columns = (*packet.texts, packet.column)
-    mapping = ColumnMapping(
-        text=packet.texts[0], pair=next(iter(packet.texts[1:]), None), label=packet.column
-    )
+    mapping = ColumnMapping.coded(packet.texts, packet.column, content.codebook.kind)
     with atomic_folder(target) as folder:
         split = Split(validation=0)
         with RowWriter(folder / "rows.parquet", columns, mapping, split, NO_CLEANING) as writer:
             writer.begin(path, Remarks())
             for batch in rows_to_batches((row.line, (*row.texts, "")) for row in rows):
                 writer.append(batch, 0)
-        collected = writer.finish({str(path.absolute()): sha256(path)}, [], Counter())
+        collected = writer.finish({str(path.absolute()): sha256(path)}, [], SpanCounts())
         write_coding(folder, {n: {packet.column: row.coding} for n, row in enumerate(rows)})
         spec = DatasetSpec(
             name=f"{packet.name} – {coder}",
@@ -372,7 +370,7 @@ def hand_in(dataset: Dataset, edits: PendingEdits | None = None) -> PacketFile:
     Raises StudioError if the rows are not of a packet, or none is coded.
     """
     spec, edited = dataset.spec, {} if edits is None else edits.rows
-    packet, column = spec.packet, spec.mapping.label
+    packet, column = spec.packet, spec.coded_column
     if packet is None or column != packet.column:
         raise StudioError(
             "The rows of “{name}” are not of a packet.",

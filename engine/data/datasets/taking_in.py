@@ -9,7 +9,7 @@ from typing import NamedTuple
 from engine.config.codebook import Code
 from engine.config.dataset import free_column
 from engine.data.columns.coders import agreed_cells
-from engine.data.columns.label_sets import parse_label_sets
+from engine.data.datasets.codebooks import labels_in
 from engine.data.datasets.coding import RowCoding, read_coding
 from engine.data.datasets.deriving import Edits
 from engine.data.datasets.packets import PacketFile, PacketRow, coded_column, fingerprints
@@ -208,9 +208,8 @@ class _Merge:
         if self._book.kind == "number":
             return
         used = Counter[str]()
-        is_set = self._book.kind == "labels"
         for cell, rows in cells.items():
-            used.update(dict.fromkeys(parse_label_sets([cell])[0] if is_set else [cell], rows))
+            used.update(dict.fromkeys(labels_in(cell, self._book.kind), rows))
         theirs = {code.label: code for code in content.codebook.codes}
         ours = {code.label: code for code in self._book.codes}
         coder = content.packet.coder
@@ -280,7 +279,8 @@ class _Merge:
         decided = dict[int, tuple[str, RowCoding]]()
         if not rows:
             return decided
-        for row, new, old in zip(rows, agreed_cells(now), agreed_cells(before), strict=True):
+        agreed = (agreed_cells(codes, self._book.kind == "spans") for codes in (now, before))
+        for row, new, old in zip(rows, *agreed, strict=True):
             label, stored = self._labels[row], self._coding.get(row, {})
             own = stored.get(self._column)
             derived = _join(stored[name] for name in self._codes if name in stored)

@@ -267,16 +267,24 @@ def test_sets_and_numbers_are_merged(data, tmp_path):
         ("labels", ["[]", "[]"], "[]"),
         ("number", ["4", "4"], "4"),
         ("number", ["4", "5"], ""),
+        ("spans", ['[[0, 6, "a"]]', '[[0, 6, "a"]]'], '[[0, 6, "a"]]'),
+        ("spans", ['[[0, 6, "a"], [2, 4, "b"]]', '[[0, 6, "a"]]'], ""),
+        ("spans", ["[]", "[]"], "[]"),
     ):
         book = Codebook(
             kind=kind, codes=() if kind == "number" else (Code(label="a"), Code(label="b"))
         )
-        version = derived(data, Edits(codebooks={"topic": book}))
+        edits, old = Edits(codebooks={"topic": book}), data
+        if kind == "spans":
+            old = open_dataset(data.folder.parent / "1")
+            shutil.rmtree(data.folder, ignore_errors=True)
+            edits = Edits(codebooks={"topic": book}, coded_column="topic")
+        version = derived(old, edits)
         who = share_out(np.arange(ROWS), CODERS, overlap=ROWS)
         file = tmp_path / f"{label}{codes}.packet"
         write_packet(file, hand_out(version, who, CODERS))
         packets = [
-            code(file, tmp_path / f"{coder}{codes}" / "1", coder, {texts_of(data)[5]: cell})
+            code(file, tmp_path / f"{coder}{codes}" / "1", coder, {texts_of(version)[5]: cell})
             for coder, cell in zip(CODERS, codes, strict=True)
         ]
         found = take_in(version, packets)
