@@ -20,6 +20,7 @@ from engine.data.columns.label_sets import (
     parse_label_sets,
 )
 from engine.data.columns.tags import are_spans, tag_type
+from engine.data.columns.text_spans import format_spans, spans_of_tags
 from engine.data.columns.words import join_words
 from engine.data.datasets.codebooks import codebook_of
 from engine.data.datasets.rows import Rows
@@ -77,6 +78,7 @@ class RowsToLabel:
         self.codebook = question.codebook or codebook_of(dataset.spec)
         spec = dataset.spec
         self.has_tags = self._mapping.tags is not None
+        self.has_text_spans = spec.has_text_spans
         self.has_sets = (
             self.codebook.kind == "labels"
             if self.codebook is not None
@@ -207,7 +209,7 @@ def _predict(loaded: Checkpoint, texts: Rows, rows: RowsToLabel, report: Report)
         loaded, learner, texts, length, BATCH, lambda d, t: report(stage, d, t)
     )
     if isinstance(predicted, TagCollector):
-        return _score_tags(predicted)
+        return _score_tags(predicted, texts.texts if rows.has_text_spans else None)
     by_label = np.asarray(predicted.row_predictions().scores, dtype=np.float64)
     return _score(by_label, loaded.labels, rows)
 
@@ -228,8 +230,11 @@ def _score(by_label: NDArray[np.float64], names: Sequence[str], rows: RowsToLabe
     return Scored([names[n] for n in best], p, -margins(by_label), by_label, names)
 
 
-def _score_tags(predicted: TagCollector) -> Scored:
-    """Probability of a row: that of its least confident word; of a type: that of its surest."""
+def _score_tags(predicted: TagCollector, texts: Sequence[str] | None) -> Scored:
+    """Probability of a row: that of its least confident word; of a type: that of its surest.
+
+    The cells have spans of the characters of the `texts`, or tags without these.
+    """
     tags, words = predicted.predicted_tags(), predicted.word_probabilities()
     least = np.array([np.min(p, initial=1.0) for p in words])
     used = {tag for row in tags for tag in row} - {"O"}
@@ -241,7 +246,11 @@ def _score_tags(predicted: TagCollector) -> Scored:
             if tag in types:
                 place = names.index(types[tag])
                 by_label[row, place] = max(by_label[row, place], value)
-    return Scored([join_words(row) for row in tags], least, 1 - least, by_label, names)
+    cells = [join_words(row) for row in tags]
+    if texts is not None:
+        spans = map(spans_of_tags, texts, predicted.words, tags)
+        cells = [format_spans(row) for row in spans]
+    return Scored(cells, least, 1 - least, by_label, names)
 
 
 def _order_rows(

@@ -136,6 +136,11 @@ class TagCollector(PredictionCollector):
         empty = int(is_unknown.sum()) - cut
         return metrics.model_copy(update={"loss": loss, "cut": cut, "empty": empty})
 
+    @property
+    def words(self) -> list[list[str]]:
+        """The words of each row."""
+        return list(map(split_words, self._examples.cells))
+
     def predicted_tags(self) -> list[list[str]]:
         return self._by_row(
             [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._tag_ids.tolist()]
@@ -157,8 +162,7 @@ class TagCollector(PredictionCollector):
         """
         records = []
         starts, has_spans = self._examples.starts.tolist(), are_spans(self._tags)
-        sentences = map(split_words, self._examples.cells)
-        for index, (words, tags) in enumerate(zip(sentences, self.predicted_tags(), strict=True)):
+        for index, (words, tags) in enumerate(zip(self.words, self.predicted_tags(), strict=True)):
             probabilities = self._probabilities[starts[index] : starts[index + 1]].tolist()
             record = {"tags": tags, "words": words, "probabilities": probabilities}
             if has_spans:
@@ -178,7 +182,6 @@ class TagCollector(PredictionCollector):
     def row_predictions(self) -> RowPredictions:
         """Probability and loss of a row are the means over its words."""
         starts, predicted = self._examples.starts, self.predicted_tags()
-        cells = list(map(split_words, self._examples.cells))
         probabilities = np.where(self._tag_ids == UNKNOWN, np.nan, self._probabilities)  # [W]
         details: list[dict[str, Any]] = [
             {
@@ -186,7 +189,9 @@ class TagCollector(PredictionCollector):
                 "predicted": tags,
                 "probabilities": np.round(probabilities[a:b], DECIMALS).tolist(),
             }
-            for words, tags, (a, b) in zip(cells, predicted, pairwise(starts.tolist()), strict=True)
+            for words, tags, (a, b) in zip(
+                self.words, predicted, pairwise(starts.tolist()), strict=True
+            )
         ]
         result = RowPredictions(
             list(map(" ".join, predicted)),

@@ -66,8 +66,7 @@ FIELDS: dict[str, pa.DataType] = {
 }
 
 
-_TYPES: dict[str, pa.DataType] = {"row": pa.int64(), "column": pa.string()} | FIELDS
-_SCHEMA = pa.schema(list(_TYPES.items()))
+_SCHEMA = pa.schema({"row": pa.int64(), "column": pa.string(), **FIELDS})
 
 
 def coding_table(coding: Coding) -> pa.Table:

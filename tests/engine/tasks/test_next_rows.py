@@ -10,6 +10,7 @@ from scipy.stats import entropy
 from engine.config.codebook import Code, Codebook
 from engine.config.dataset import Mapping, Split
 from engine.data.columns.label_sets import parse_label_sets
+from engine.data.columns.text_spans import read_spans
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset, open_dataset
@@ -188,6 +189,13 @@ def test_tagged_rows_come_up_by_their_least_confident_word(tmp_path, tuned):
     for item in result.suggestions:
         assert item.label.split() == by_row[item.row]["tags"]
         assert item.probability == pytest.approx(least[item.row], abs=1e-6)
+    cells = [f'"{text}",{"" if n % 2 else "[]"}' for n, text in enumerate(texts)]
+    marked = import_table(tmp_path, ["text,marks", *cells], tags="marks")
+    assert marked.spec.has_text_spans
+    for item in ask(marked, model).suggestions:
+        expected = [(s["text"], s["type"]) for s in by_row[item.row]["spans"]]
+        found = [(texts[item.row][s.start : s.end], s.label) for s in read_spans(item.label) or ()]
+        assert found == expected
     used = {tag[2:] for r in records for tag in r["tags"]} - {""}
     for label in used:
         assert sorted(s.row for s in ask(data, model, "likely", label=label).suggestions) == hidden

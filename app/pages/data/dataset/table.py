@@ -123,21 +123,14 @@ class RowsModel(QAbstractTableModel):
         """The spans in a cell of tags; None for other cells, and if words are missing."""
         spec = self._state.spec
         words_column, tags = self.find_section(spec.mapping.text), spec.mapping.tags
-        suggestions = {} if self._review is None else self._review.suggestions
-        suggestion = None
-        if index.column() == self.suggestion_column:
-            suggestion = suggestions.get(int(self._state.indices[index.row()]))
         if index.column() in self._span_columns:
             return text_chips(*self._text_and_spans(index), self._span_labels)
-        if suggestion is not None and spec.has_text_spans:
-            text = self._cell(self.index(index.row(), words_column))
-            return text_chips(text, read_spans(suggestion.label) or (), self._span_labels)
         if tags is None:
             return None
         if index.column() == self.find_section(tags):
             found = split_words(self._cell(index))
         elif index.column() == self.suggestion_column:
-            found = [] if suggestion is None else split_words(suggestion.label)
+            found = split_words(self._suggested_cell(index))
         else:
             return None
         words = split_words(self._cell(self.index(index.row(), words_column)))
@@ -148,10 +141,17 @@ class RowsModel(QAbstractTableModel):
 
     @property
     def _span_columns(self) -> set[int]:
-        """Indices of the columns with spans of characters, those of coders included."""
+        """Indices of the columns with spans of characters, also those of coders and suggestions."""
         spec = self._state.spec
-        names = (spec.mapping.tags or "", *spec.mapping.coders) if spec.has_text_spans else ()
-        return set(map(self.find_section, names))
+        if not spec.has_text_spans:
+            return set()
+        names = (spec.mapping.tags or "", *spec.mapping.coders)
+        return {self.suggestion_column, *map(self.find_section, names)}
+
+    def _suggested_cell(self, index: Index) -> str:
+        suggestions = {} if self._review is None else self._review.suggestions
+        suggestion = suggestions.get(int(self._state.indices[index.row()]))
+        return "" if suggestion is None else suggestion.label
 
     @property
     def _span_labels(self) -> tuple[str, ...]:
@@ -163,7 +163,9 @@ class RowsModel(QAbstractTableModel):
     def _text_and_spans(self, index: Index) -> tuple[str, list[TextSpan]]:
         """The text of a row and the spans in a cell, those that fit into the table."""
         text_column = self.find_section(self._state.spec.mapping.text)
-        text, cell = self._cell(self.index(index.row(), text_column)), self._cell(index)
+        is_suggested = index.column() == self.suggestion_column
+        text = self._cell(self.index(index.row(), text_column))
+        cell = self._suggested_cell(index) if is_suggested else self._cell(index)
         if len(cell) >= MAX_CELL_CHARACTERS:
             cell = f"{cell.rpartition('],')[0]}]]"
         return text, read_spans(cell) or []

@@ -372,7 +372,7 @@ class EditingPart(QObject):
 
     def _finish_set(self, row: int) -> None:
         """Accept the suggested labels of a row without any, or store that none applies."""
-        column, review = self._data.spec.mapping.label, self.review
+        column, review = self.state.column, self.review
         if column and row in review.suggestions and not self.state.full_cell(row, column):
             review.accept(row)
         self.state.finish_set(row)

@@ -291,8 +291,7 @@ class EditsState(QObject):
 
     def label_changes(self) -> "LabelChanges":
         """The unsaved changes that concern lists of rows to label."""
-        columns, column = self.spec.mapping.label_columns, self.spec.mapping.label
-        coded = self.spec.coded_column
+        columns, coded = self.spec.mapping.label_columns, self.spec.coded_column
         new = {row: edit.cells for row, edit in self.rows.items()}
         labelled = [row for row, cells in new.items() if any(cells.get(name) for name in columns)]
         removed = [row for row, cells in new.items() if coded and cells.get(coded) == ""]
