@@ -21,6 +21,7 @@ CASES = {
     "scale": Case("scale", "calculated cost of pre-training on 1, 8 and 64 GPUs"),
     "importing": Case("importing", "import of a large table or a model; GUI pauses"),
     "checks": Case("checks", "data checks on a million rows, against datasketch"),
+    "packets": Case("packets", "packets of 10,000 rows for two coders, made and taken in"),
     "applying": Case(
         "applying", "prediction for a million texts, in fewer bits, of equal texts; GUI pauses"
     ),

@@ -30,6 +30,14 @@ MAX_LABELS = 20  # whose shares are estimated unless one is chosen
 MAX_GROUPS = 500
 MIN_VALUES, MAX_OTHERS = 10, 0.1  # more numbers, with few other cells, are averaged by default
 ALL = ""  # name of the group of all rows
+NOT_KNOWN = phrase(
+    "It is not known whether the hand-coded rows were drawn at random from all rows: if not, the "
+    "estimates are biased."
+)
+NOT_RANDOM = phrase(
+    "No hand-coded row was drawn at random: the estimates are biased if these rows differ from the "
+    "others."
+)
 MISSING = ("na", *PLACEHOLDERS)  # unless both columns have it
 
 Bools = NDArray[np.bool_]
@@ -156,7 +164,7 @@ class _Codes:
         if self.is_mean:
             self._leave_out_texts(request)
         self._leave_out_unread()
-        self._choose_random(is_random)
+        self._choose_random(is_random, has_chance=request.chance is not None)
         if not self.is_coded.any():
             raise StudioError(
                 "No row with a prediction has a hand code in “{name}”.",
@@ -293,13 +301,12 @@ class _Codes:
             self.notes.append(phrase("{n:,} row(s) without a prediction left out.", n=missing))
         self.is_coded &= self.is_read
 
-    def _choose_random(self, is_random: Bools | None) -> None:
+    def _choose_random(self, is_random: Bools | None, has_chance: bool) -> None:
         """Keep only the hand codes of random rows if there are some; note the condition."""
         drawn = self.is_coded if is_random is None else self.is_coded & is_random
         if is_random is None or not drawn.any():
-            self.notes.append(
-                phrase("Valid if the rows coded by hand were drawn at random from all rows.")
-            )
+            if not has_chance:
+                self.notes.append(NOT_KNOWN if is_random is None else NOT_RANDOM)
             return
         if others := int(self.is_coded.sum() - drawn.sum()):
             self.notes.append(

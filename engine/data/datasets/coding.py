@@ -66,7 +66,8 @@ FIELDS: dict[str, pa.DataType] = {
 }
 
 
-_SCHEMA = pa.schema({"row": pa.int64(), "column": pa.string(), **FIELDS})
+_KEYS: dict[str, pa.DataType] = {"row": pa.int64(), "column": pa.string()}
+_SCHEMA = pa.schema(_KEYS | FIELDS)
 
 
 def coding_table(coding: Coding) -> pa.Table:

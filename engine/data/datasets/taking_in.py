@@ -48,15 +48,25 @@ class TakenIn:
     def sentences(self) -> list[Phrase]:
         """What each coder brings."""
         return [
-            phrase(
-                "{coder}: {n:,} new code(s), {changed:,} changed, {known:,} already taken in.",
-                coder=coder,
-                n=self.new[coder],
-                changed=self.changed[coder],
-                known=self.known[coder],
-            )
+            phrase("{coder}: {counts}.", coder=coder, counts=join(", ", self._counts(coder)))
             for coder in dict.fromkeys((*self.new, *self.changed, *self.known))
         ]
+
+    def _counts(self, coder: str) -> list[Phrase]:
+        texts = {
+            phrase("{n:,} new code(s)", n=self.new[coder]): self.new,
+            phrase("{n:,} changed", n=self.changed[coder]): self.changed,
+            phrase("{n:,} already taken in", n=self.known[coder]): self.known,
+        }
+        return [text for text, counts in texts.items() if counts[coder]]
+
+    def change(self) -> Phrase:
+        """All of this in one sentence."""
+        counts = self.new + self.changed
+        coders = [phrase("{coder} {n:,}", coder=c, n=n) for c, n in counts.items()]
+        if checks := len(self.conflicts):
+            coders.append(phrase("{n:,} conflict(s)", n=checks))
+        return phrase("Codes taken in: {list}.", list=join(", ", coders))
 
 
 def take_in(dataset: Dataset, packets: Sequence[PacketFile]) -> TakenIn:
@@ -256,15 +266,12 @@ class _Merge:
         coding = {row: columns for row, columns in self._new_coding.items() if columns}
         _, book = coded_column(self._spec)
         codebooks = {} if self._book == book else {self._column: self._book}
-        changes = result.sentences()
-        if checks := len(result.conflicts):
-            changes.append(phrase("{n:,} conflict(s).", n=checks))
         result.edits = Edits(
             cells=dict(cells),
             coding=coding,
             codebooks=codebooks,
             coders=(*self._columns,),
-            changes=(phrase("Codes taken in: {list}", list=join(" ", changes)),),
+            changes=(result.change(),),
         )
         return result
 

@@ -118,10 +118,16 @@ def test_only_random_rows_correct_the_others_and_known_chances_are_used():
     table = estimate_table(CELLS, REQUEST, mask)
     assert table.rows[0].estimate.coded == 150
     assert "150 hand-coded rows were not drawn at random" in str(table.notes[0])
-    assert not any("Valid if" in str(note) for note in table.notes)
+    assert not any("biased" in str(note) for note in table.notes)
+    (note, *_) = estimate_table(CELLS, REQUEST, np.zeros(ROWS, dtype=bool)).notes
+    assert note.startswith("No hand-coded row was drawn at random: the estimates are biased")
+    (note, *_) = estimate_table(CELLS, REQUEST).notes
+    assert note.startswith("It is not known whether the hand-coded rows were drawn at random")
     chance = change(chance=["0.25"] * ROWS)
     request = EstimateRequest("predicted", "hand", "good", chance="chance")
-    drawn = estimate_table(chance, request).rows[0].estimate
+    table = estimate_table(chance, request)
+    assert not any("biased" in str(note) for note in table.notes)
+    drawn = table.rows[0].estimate
     assert (
         drawn.tuning == 1 and drawn.corrected.low < (TRUTH == "good").mean() < drawn.corrected.high
     )

@@ -153,7 +153,10 @@ def test_codes_of_two_coders_become_columns_an_agreed_label_and_an_agreement(
     assert [*found.new.items()] == [("Anna", ROWS), ("Ben", ROWS)] and not found.conflicts
     new = derived(data, found.edits)
     columns = {name: new.column(name).to_pylist() for name in ("text", "Anna", "Ben", "topic")}
-    assert new.spec.mapping.coders == CODERS and "Anna: 40 new codes" in new.spec.changes[0]
+    assert (
+        new.spec.mapping.coders == CODERS
+        and new.spec.changes[0] == "Codes taken in: Anna 40, Ben 40."
+    )
     for text, a, b, label in zip(*columns.values(), strict=True):
         assert (a, b) == (one[text], other[text]) and label == (a if a == b else "")
     entry = read_coding(new.folder)[0]

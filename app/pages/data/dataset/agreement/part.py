@@ -20,7 +20,7 @@ MAX_KEYS = 9  # coders with a key
 
 
 class AgreementPart(QObject):
-    """Owns the card of the agreement, and gives rows the label of a coder by Ctrl+1, Ctrl+2, …
+    """Owns the card of the agreement, and gives rows the label of a coder by Alt+1, Alt+2, …
 
     Signals:
         rows_requested: rows to list, int64 [N], and their title.
@@ -52,7 +52,7 @@ class AgreementPart(QObject):
         places = product((self._table, self._editing.spans), enumerate(self.state.coders, start=1))
         for widget, (number, coder) in places:
             if number <= MAX_KEYS:
-                key = QShortcut(QKeySequence(f"Ctrl+{number}"), widget)
+                key = QShortcut(QKeySequence(f"Alt+{number}"), widget)
                 key.setContext(Qt.ShortcutContext.WidgetShortcut)
                 key.activated.connect(partial(self._use_code_of, coder))
 
@@ -66,7 +66,7 @@ class AgreementPart(QObject):
 
     def _list_open_rows(self) -> None:
         keys = [
-            self.tr("Ctrl+{0} “{1}”").format(number, one_line(coder, 30))
+            self.tr("Alt+{0} “{1}”").format(number, one_line(coder, 30))
             for number, coder in enumerate(self.state.coders[:MAX_KEYS], start=1)
         ]
         text = self.tr("Rows in dispute: press the key of a label, or that of a coder: {0}")

@@ -253,6 +253,8 @@ class EditingPart(QObject):
         is_number = state.codebook is not None and state.codebook.kind == "number"
         is_number = is_number or is_scale(spec.labels)
         self.card.show_spec(spec, state.labels, state.has_sets, is_number)
+        if spec.packet is not None and not state.has_suggestions:
+            self.card.hide()  # blind, in the order of the packet
         has_labels = spec.mapping.label is not None and not spec.mapping.endings
         has_labels |= spec.has_text_spans
         has_codebook, is_packet = codebook_of(spec) is not None, spec.packet is not None

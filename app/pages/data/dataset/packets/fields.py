@@ -12,7 +12,7 @@ from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import dialogs, layouts
 from app.widgets.dialogs import Choice, Question
-from app.widgets.forms.controls import ComboBox, SpinBox
+from app.widgets.forms.controls import ComboBox, SpinBox, pad
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, TextView, one_line, visible
 from engine.config.codebook import Drawn
@@ -70,7 +70,10 @@ class HandOutFields(QWidget):
             self.suggested.addItem(tr("The labels that rows have"), "labels")
         if model:
             self.suggested.addItem(tr("By the model {0}").format(one_line(model)), "model")
+        for box in (self.rows, self.overlap):
+            pad(box)
         self.sentence = Text("", "muted")
+        self.sentence.setMinimumHeight(2 * self.sentence.fontMetrics().lineSpacing())
         self.ready: Callable[[bool], object] = lambda _: None
         grid = layouts.grid(parent=self, h_spacing=4 * SPACE, v_spacing=2 * SPACE, stretch=1)
         controls = (
@@ -133,7 +136,7 @@ def ask_to_hand_out(
         "One file for all coders: they open it in this program under their names, code its rows, "
         "and send a file back."
     )
-    choice = Choice("hand out", tr("&Hand out…"), "primary")
+    choice = Choice("hand out", tr("Save &packet…"), "primary")
     title = tr("Hand rows out")
     question = dialogs.confirm(
         owner, title, text, choice, lambda: hand_out(fields.chosen()), [fields]

@@ -143,7 +143,7 @@ class PacketPart(QObject):
 
     def _ask_for_file(self, chosen: HandOut) -> None:
         name = f"{folder_name(self._data.spec.name)}{SUFFIX}"
-        title = self.tr("Hand rows out")
+        title = self.tr("Save the packet")
 
         def save(path: Path) -> None:
             if chosen.suggested == "model":
@@ -214,7 +214,7 @@ class PacketPart(QObject):
                 lambda _: notify_saved(self._studio.notices, path),
             )
 
-        title = self.tr("Hand codes in")
+        title = self.tr("Save the codes")
         dialogs.ask_for_file(self._owner, title, f"{name}{SUFFIX}", [SUFFIX], save)
 
     # ── taking in ────────────────────────────────────────────────────────────────────────────

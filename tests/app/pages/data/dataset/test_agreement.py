@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShortcut
 
 from app.pages.data.dataset.view import DatasetView
 from app.studio import Studio
 from app.widgets.forms.label_keys import LabelKeys
+from app.window import PAGES
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
@@ -92,10 +94,12 @@ def test_rows_in_dispute_are_decided_by_keys_and_saved_with_who_decided(qtbot, t
         two
     )
     card.decide.click()
-    assert shown(two) == rows and "Ctrl+1 “Anna”, Ctrl+2 “Ben”" in two.finding_text.text()
+    keys = {shortcut.key().toString() for shortcut in two.table.findChildren(QShortcut)}
+    assert {"Alt+1", "Alt+2"} <= keys and not keys & {page.keys for page in PAGES}
+    assert shown(two) == rows and "Alt+1 “Anna”, Alt+2 “Ben”" in two.finding_text.text()
     qtbot.waitUntil(two.table.hasFocus)
     qtbot.waitUntil(lambda: two.table.currentIndex().row() == 0)
-    qtbot.keyClick(two.table, Qt.Key.Key_2, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(two.table, Qt.Key.Key_2, Qt.KeyboardModifier.AltModifier)
     assert edits.rows[rows[0]].cells == {"label": two.state.stored.column("Ben")[rows[0]].as_py()}
     assert two.table.currentIndex().row() == 1
     qtbot.keyClick(two.table, Qt.Key.Key_1)
@@ -162,6 +166,6 @@ def test_tags_of_two_coders_are_decided_as_a_whole(qtbot, studio, tmp_path):
     card.decide.click()
     assert shown(view) == sorted([*range(1, 24, 4), *range(2, 24, 4)])
     qtbot.waitUntil(lambda: view.table.currentIndex().row() == 0 and view.table.hasFocus())
-    qtbot.keyClick(view.table, Qt.Key.Key_1, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(view.table, Qt.Key.Key_1, Qt.KeyboardModifier.AltModifier)
     assert edits.rows[1].cells == {"tags": "B-LOC O"}
     assert view.table.currentIndex().row() == 1
