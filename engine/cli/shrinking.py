@@ -17,17 +17,21 @@ from engine.files.home import Home
 from engine.messages.explore.text import PRECISIONS
 from engine.messages.question import Working
 from engine.messages.shrinking import Shrink, ShrinkPoint, Shrunk
+from engine.results.students import students_folder
 from engine.system.terminal import echo, echo_json
 
 
 def shrink(
     run: Run,
     into: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            help="A folder for the smaller models; if it has some already, the search continues."
+            help=(
+                "A folder for the smaller models; if it has some already, the search continues. "
+                "Default: in the run."
+            )
         ),
-    ],
+    ] = None,
     trials: Annotated[int, typer.Option(min=1, max=100, help="Number of smaller models.")] = 8,
     student: Annotated[
         list[Path] | None,
@@ -54,7 +58,7 @@ def shrink(
 
     question = Shrink(
         run=run.absolute(),
-        into=into.absolute(),
+        into=(into or students_folder(run)).absolute(),
         trials=trials,
         students=tuple((find_checkpoint(path) or path).absolute() for path in student or ()),
         texts=None if texts is None else texts.absolute(),

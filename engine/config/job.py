@@ -87,6 +87,13 @@ class JobSpec(Spec):
     data: DataSource
     training: TrainingSpec = TrainingSpec()
     features: Features = Features()
+    teacher: Path | None = Field(
+        None,
+        description=(
+            "A fine-tuned model with the same labels, whose outputs are learned in place of the "
+            "labels (distillation); None: learn the labels."
+        ),
+    )
     hardware: HardwareSpec = HardwareSpec()
     search: SearchSpec | None = Field(
         None, description="Several values for some fields; each combination is a separate run."
@@ -223,13 +230,12 @@ def teacher_has_outputs(job: "JobSpec") -> Iterator[Problem]:
     """A teacher is for tasks that predict labels or a number for the input as a whole."""
     head = job.task.info.head
     can_learn = head is not None and head.can_teach and job.features.vectors == FINE_TUNED
-    if job.training.teacher is not None and not can_learn:
+    if job.teacher is not None and not can_learn:
         yield Problem(
             phrase(
-                "A teacher is for fine-tuning on labels or numbers of whole texts: leave "
-                "training.teacher empty"
+                "A teacher is for fine-tuning on labels or numbers of whole texts: leave it empty"
             ),
-            ("training.teacher", "task"),
+            ("teacher", "task"),
         )
 
 

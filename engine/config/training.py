@@ -1,6 +1,5 @@
 """Training and hardware settings."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
@@ -214,15 +213,6 @@ class TrainingSpec(Spec):
             "equal values, the lower loss decides. Empty = the usual one of the task."
         ),
         json_schema_extra=setting(offered=True),
-    )
-    teacher: Path | None = Field(
-        None,
-        title="Teacher",
-        description=(
-            "A fine-tuned model with the same labels: its outputs are learned in place of the "
-            "labels (distillation). Empty = learn the labels."
-        ),
-        json_schema_extra=setting("elsewhere"),
     )
     early_stopping_patience: Annotated[int, Field(ge=0, le=100_000)] = Field(
         0,

@@ -10,6 +10,7 @@ from engine.messages import Message
 from engine.messages.question import Answer, Question
 
 Cost = Literal["milliseconds", "bytes"]
+CLOSE = 0.97  # of the score of the teacher
 
 
 class Shape(Message):
@@ -99,6 +100,21 @@ class Shrunk(Answer):
                 best = sign * point.score
                 chosen.append(point)
         return chosen
+
+    def smallest_close(self) -> ShrinkPoint | None:
+        """The smallest student with 97 % of the teacher's score, the fastest use of it."""
+        teacher = self.points[0].score if self.points else 0.0
+        close = [
+            point
+            for point in self.points
+            if not point.is_teacher
+            and (
+                point.score >= CLOSE * teacher
+                if self.higher_is_better
+                else CLOSE * point.score <= teacher
+            )
+        ]
+        return min(close, key=lambda point: (point.bytes, -point.times), default=None)
 
 
 class Shrink(Question):

@@ -22,8 +22,6 @@ from engine.config.training import HardwareSpec
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset, resolve
 from engine.errors import StudioError
-from engine.files.atomic_write import write_file
-from engine.files.regular_file import read_regular
 from engine.messages.events import Ended, Event, Measured, Prepared, Started
 from engine.messages.question import Working
 from engine.messages.shrinking import Shape, Shrink, ShrinkPoint, Shrunk
@@ -39,13 +37,13 @@ from engine.models.smaller import (
 from engine.phrases import Phrase, phrase
 from engine.progress import no_progress
 from engine.results.store import best_checkpoint
+from engine.results.students import read_points, write_points
 from engine.runs.folder import RunFolder
 from engine.search.frontier import Tried, next_shape
 from engine.shrinking.measuring import Measuring, Model, load_model
 from engine.tasks.learner import Examples
 from engine.training.loop import train
 
-STATE = "shrink.json"
 MAX_ROWS = 2_000  # validation rows
 NO_SPLIT = Split(validation=0, test=0)
 SAMPLE = 128  # inputs for the importance of neurons
@@ -267,7 +265,6 @@ class _Bench:
                 "seed": self._job.training.seed,
                 "best_metric": self._job.training.best_metric,
                 "keep": 1,
-                "teacher": self._teacher.folder,
                 **({} if self._question.epochs is None else {"epochs": self._question.epochs}),
             }
         )
@@ -278,6 +275,7 @@ class _Bench:
             base_model=FromCheckpoint(path=start),
             data=self._data,
             training=training,
+            teacher=self._teacher.folder,
             hardware=hardware,
         )
 
@@ -308,7 +306,6 @@ class _Bench:
 
         Raises StudioError if the folder belongs to another teacher.
         """
-        file, rows = self._folder / STATE, len(self._validation)
         name = self._job.training.best_metric or self._teacher.learner.best_metric
         higher = next(m.higher_is_better for m in self._job.task.info.metrics if m.name == name)
         empty = Shrunk(
@@ -316,13 +313,12 @@ class _Bench:
             points=(),
             metric=name,
             higher_is_better=higher,
-            rows=rows,
+            rows=len(self._validation),
             done=0,
             trials=self._question.trials,
         )
-        if not file.exists():
+        if (stored := read_points(self._folder)) is None:
             return empty
-        stored = Shrunk.model_validate_json(read_regular(file))
         if stored.points and stored.points[0].checkpoint != self._teacher.folder:
             raise StudioError(
                 "{folder} has students of another model.",
@@ -335,7 +331,7 @@ class _Bench:
     def _add(self, points: list[ShrinkPoint], done: int) -> None:
         all_points = (*self._state.points, *points)
         self._state = self._state.model_copy(update={"points": all_points, "done": done})
-        write_file(self._folder / STATE, self._state.model_dump_json(indent=1).encode("utf-8"))
+        write_points(self._folder, self._state)
         self._emit(self._state)
 
     def _working(self, stage: Phrase, done: int = 0, total: int = 0) -> None:
@@ -345,7 +341,7 @@ class _Bench:
 def shape_name(shape: Shape, teacher: Model) -> Phrase:
     """Layers and intermediate size, and the length if it is shorter."""
     text = phrase(
-        "{n} layer(s), intermediate size {size}", n=shape.layers, size=shape.intermediate_size
+        "{n} layer(s), intermediate size {size:,}", n=shape.layers, size=shape.intermediate_size
     )
     if shape.max_length >= teacher.max_length:
         return text

@@ -93,8 +93,8 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
             "Inputs are truncated to {limit} tokens, the maximum of this model.", limit=limit
         )
     data = tokenise(training_rows, tokenizer, limit, context.stage)
-    if settings.teacher is not None:
-        data = learn_from_teacher(data, training_rows, settings.teacher, context.stage)
+    if job.teacher is not None:
+        data = learn_from_teacher(data, training_rows, job.teacher, context.stage)
     if resume_from is None:
         _note_examples(context, data)
         if isinstance(job.base_model, FromScratch):

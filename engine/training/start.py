@@ -150,7 +150,7 @@ def _prepared_event(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
 def _majority_fields(run: TrainingRun) -> dict[str, Any]:
     """Majority baseline on the validation set, and labels missing from it."""
     data = run.setup.data
-    if data.validation is None or run.settings.teacher is not None:
+    if data.validation is None or run.job.teacher is not None:
         return {}
     validation = data.learner.target_counts(data.validation)
     training = data.learner.target_counts(data.phases[0].examples)

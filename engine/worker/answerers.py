@@ -75,6 +75,7 @@ from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.labelling import FindLabelErrors, SuggestLabels
 from engine.messages.question import Answer, Question, Working
+from engine.messages.shrinking import Shrink
 from engine.messages.word_vectors import ImportVectors, VectorsImported
 from engine.models.checkpoint import Checkpoint, examine
 from engine.phrases import phrase
@@ -225,6 +226,13 @@ def _export(question: Export, context: WorkerContext) -> Answer:
     return export(question, context.scratch, context.emit)
 
 
+def _shrink(question: Shrink, context: WorkerContext) -> Answer:
+    from engine.shrinking.bench import shrink
+
+    lower_priority()
+    return shrink(question, context.emit)
+
+
 def _predict_first(question: PredictFirst, context: WorkerContext) -> Answer:
     from engine.applying.apply import predict_first
     from engine.tasks.predicting import Predictor
@@ -361,6 +369,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     Examine: _examine,
     Import: _import,
     ImportVectors: _import_vectors,
+    Shrink: _shrink,
     Export: _export,
     PredictFirst: _predict_first,
     MeasureAgreement: _measure_agreement,

@@ -36,6 +36,7 @@ from app.pages.runs.run.checkpoints_tab import (
     ask_to_branch,
     read_checkpoints,
 )
+from app.pages.runs.run.smaller import SmallerDialog, SmallerState
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state import RunsState
 from app.running import RunningRun
@@ -166,6 +167,11 @@ def export(stage: Stage) -> None:
     exporting.open_dialog(stage.window, state)
 
 
+def smaller(stage: Stage) -> None:
+    state = SmallerState(stage.studio, stage.checkpoints().run.folder.path, "One run")
+    SmallerDialog(state, stage.studio, stage.window).show()
+
+
 def help_page(stage: Stage) -> None:
     open_help("attention", stage.window)
 
@@ -190,6 +196,7 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/models/view.py _ask_to_delete": delete_model,
     "app/window.py ask_to_close": close,
     "app/exporting/view.py ExportDialog": export,
+    "app/pages/runs/run/smaller.py SmallerDialog": smaller,
     "app/widgets/help.py HelpWindow": help_page,
     "app/palette.py Palette": search,
 }
@@ -234,6 +241,7 @@ TESTED_ELSEWHERE = {
     "app/pages/data/dataset/splitting.py ask_for_split": "app/pages/data/dataset/test_view.py",
 }
 OPEN_AFTER_ENTER = {"app/widgets/help.py HelpWindow", "app/exporting/view.py ExportDialog",
+                    "app/pages/runs/run/smaller.py SmallerDialog",
                     "app/palette.py Palette"}  # fmt: skip
 
 

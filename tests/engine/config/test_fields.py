@@ -54,7 +54,7 @@ def test_a_branch_may_change_fields_that_fit_any_checkpoint():
     fixed = set(get_settings(TrainingSpec)) - set(branch_fields(TrainingSpec))
     assert fixed == {
         *("lora_rank", "lora_alpha", "lora_dropout", "lora_layers"),
-        *("ema_decay", "seeds", "best_metric", "teacher"),
+        *("ema_decay", "seeds", "best_metric"),
     }
     assert branch_fields(HardwareSpec) == tuple(get_settings(HardwareSpec))
     assert not any(map(may_branch, BertSpec.model_fields.values()))

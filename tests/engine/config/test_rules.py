@@ -56,10 +56,7 @@ CASES = {
     },
     ("task.windows_per_text", "task.aggregate"): {"task": WINDOWS | {"aggregate": "attention"}},
     ("training.lora_rank", "base_model"): {"base_model": SCRATCH, "training": {"lora_rank": 8}},
-    ("training.teacher", "task"): {
-        "task": {"kind": "pretraining"},
-        "training": {"teacher": "models/teacher"},
-    },
+    ("teacher", "task"): {"task": {"kind": "pretraining"}, "teacher": "models/teacher"},
     ("hardware.processes", "training.batch_size"): {
         "hardware": {"processes": 8},
         "training": {"batch_size": 4},

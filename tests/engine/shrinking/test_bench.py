@@ -12,8 +12,9 @@ from engine.messages.exporting import Export
 from engine.messages.shrinking import Shrink, Shrunk
 from engine.models import checkpoint
 from engine.results.store import best_checkpoint
+from engine.results.students import POINTS
 from engine.runs.folder import RunFolder
-from engine.shrinking.bench import STATE, shrink
+from engine.shrinking.bench import shrink
 
 
 @pytest.fixture
@@ -49,13 +50,13 @@ def test_a_search_measures_students_that_export_and_continues(question, tmp_path
     run = RunFolder(question.into / "student-01")
     job = run.job()
     assert best_checkpoint(run) == students[0].checkpoint
-    assert isinstance(job.base_model, FromCheckpoint) and job.training.teacher == teacher.checkpoint
+    assert isinstance(job.base_model, FromCheckpoint) and job.teacher == teacher.checkpoint
     texts = (question.into / "texts" / "rows").is_dir()
     assert texts  # the further texts were read
     exported = export(Export(checkpoint=students[0].checkpoint, into=tmp_path / "exported"))
     assert exported.report.weights_equal
     # another teacher does not get these students
-    state = question.into / STATE
+    state = question.into / POINTS
     stored = json.loads(state.read_text())
     stored["points"][0]["checkpoint"] = "/another"
     state.write_text(json.dumps(stored))

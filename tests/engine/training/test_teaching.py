@@ -20,13 +20,12 @@ TAUGHT = ("text_classification", "multi_label", "regression")
 
 
 def student_job(job, teacher, **training):
-    update = {"teacher": teacher, "steps": 12, **training}
-    return job.model_copy(
-        update={
-            "training": job.training.model_copy(update=update),
-            "base_model": FromCheckpoint(path=teacher),
-        }
-    )
+    update = {
+        "training": job.training.model_copy(update={"steps": 12, **training}),
+        "base_model": FromCheckpoint(path=teacher),
+        "teacher": teacher,
+    }
+    return job.model_copy(update=update)
 
 
 @pytest.mark.parametrize("kind", TAUGHT)
@@ -53,21 +52,21 @@ def test_targets_are_the_logits_of_the_teacher(kind, tuned, tmp_path):
 
 def test_a_new_network_comes_close_to_its_teacher(tuned, tmp_path):
     teacher = tuned("text_classification")
-    job = small.classifying(tmp_path, steps=60, teacher=teacher.checkpoint, learning_rate=2e-3)
+    job = small.classifying(tmp_path, steps=60, learning_rate=2e-3)
+    job = job.model_copy(update={"teacher": teacher.checkpoint})
     _, _, events = run_job(tmp_path / "run", job)
     assert losses(events)[-1] < 0.2 * losses(events)[0]
 
 
 def test_a_teacher_of_other_labels_is_refused(tuned, tmp_path):
     other = tuned("multi_label")
-    job = small.classifying(tmp_path, steps=2, teacher=other.checkpoint)
+    job = small.classifying(tmp_path, steps=2).model_copy(update={"teacher": other.checkpoint})
     with pytest.raises(StudioError, match="does not have the task and the labels"):
         run_job(tmp_path / "run", job)
 
 
 @pytest.mark.parametrize("kind", sorted({*JOBS} - {*TAUGHT, "pair_classification"}))
 def test_tasks_without_whole_outputs_have_no_teacher(kind, tmp_path):
-    fields = JOBS[kind](tmp_path).model_dump()
-    fields["training"] |= {"teacher": tmp_path}
+    fields = JOBS[kind](tmp_path).model_dump() | {"teacher": tmp_path}
     with pytest.raises(ValidationError, match="A teacher is for"):
         JobSpec.model_validate(fields)

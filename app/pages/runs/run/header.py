@@ -41,10 +41,12 @@ class RunHeader(QWidget):
     Signals:
         closed: go back to all runs.
         export_requested: the folder of the checkpoint to export.
+        smaller_requested: search for smaller models of the run.
     """
 
     closed = Signal()
     export_requested = Signal(object)
+    smaller_requested = Signal()
 
     def __init__(self, state: RunState, speed: Callable[[], float | None]) -> None:
         """`speed` returns the current tokens per second; None before the first measurement."""
@@ -210,6 +212,9 @@ class RunHeader(QWidget):
         export = menu.addAction(resources.icon("upload"), self.tr("E&xport…"))
         export.setEnabled(row.checkpoint is not None)
         export.triggered.connect(lambda: self.export_requested.emit(row.checkpoint))
+        smaller = menu.addAction(resources.icon("chart-line"), self.tr("Make it s&maller…"))
+        smaller.setEnabled(row.checkpoint is not None and can_teach(row))
+        smaller.triggered.connect(self.smaller_requested.emit)
         for action in run_actions():
             if action is None:
                 menu.addSeparator()
@@ -227,6 +232,13 @@ class RunHeader(QWidget):
         action = run_action(key)
         if row is not None and not action.why_not(row):
             action.apply(self, self.state.runs, [row])
+
+
+def can_teach(row: RunRow) -> bool:
+    """True if smaller models can learn from the run; see `engine.config.task.Head.can_teach`."""
+    head = row.job.task.info.head if row.job is not None else None
+    is_tuned = row.job is not None and not row.job.features.trains_probe
+    return head is not None and head.can_teach and is_tuned
 
 
 DETAILS_HEIGHT = 160  # px

@@ -20,6 +20,7 @@ from app.pages.runs.run.reproducibility_tab import ReproducibilityState, Reprodu
 from app.pages.runs.run.rows_tab import RowsTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.sentences_tab import SentencesTab
+from app.pages.runs.run.smaller import SmallerDialog, SmallerState
 from app.pages.runs.run.state import RunState
 from app.results.comparison import ResultFile
 from app.results.evaluating import results_of_run
@@ -43,12 +44,13 @@ class RunView(QWidget):
 
     def __init__(self, state: RunState, studio: Studio) -> None:
         super().__init__()
-        self.state = state
+        self.state, self._studio = state, studio
         self._checkpoints = CheckpointsState(studio, state)
         self.charts = Charts(state, studio.settings, studio.notices)
         self.header = RunHeader(state, self.charts.last_speed)
         self.header.closed.connect(self.closed)
         self.header.export_requested.connect(self._on_export)
+        self.header.smaller_requested.connect(self._on_smaller)
         self.banner = ProblemBanner(state)
         self.advice = AdviceLine(AdviceState(state))
         self.tabs = self._tabs(studio)
@@ -152,3 +154,10 @@ class RunView(QWidget):
 
     def _on_export(self, checkpoint: Path) -> None:
         exporting.open_dialog(self, self._checkpoints.create_export(checkpoint))
+
+    def _on_smaller(self) -> None:
+        name = "" if self.state.row is None else self.state.row.name
+        state = SmallerState(self._studio, self.state.folder.path, name)
+        dialog = SmallerDialog(state, self._studio, self)
+        dialog.export_requested.connect(self._on_export)
+        dialog.show()
