@@ -76,7 +76,8 @@ def dialog(qtbot, studio, tmp_path, monkeypatch):
     dialog.asked = asked
     window.show()
     dialog.show()
-    yield dialog  # the window lives until then
+    dialog.window_below = window  # lives as long
+    return dialog
 
 
 def test_the_frontier_is_a_line_with_intervals_and_all_models_are_points():
