@@ -14,6 +14,7 @@ from app.translation import tr
 from app.using import applying_view
 from app.using.applying_state import ApplyingState
 from app.using.code_tab import CodeTab
+from app.using.describing import DescribingState, DescribingView
 from app.using.nearest_state import NearestState
 from app.using.nearest_view import NearestView
 from app.using.nightly import NightlyDialog
@@ -52,6 +53,7 @@ class UseTab(QWidget):
         self.info: CheckpointInfo | None = None
         self.try_view: TryingView | None = None
         self.nearest_view: NearestView | None = None
+        self.describing_view: DescribingView | None = None
         self.run: RunFolder | None = None  # None: the checkpoint is not of a run
         self._pending: tuple[Path | None] | None = None  # to apply to once the model is known
         self.placeholder = Text("", "muted")
@@ -158,7 +160,7 @@ class UseTab(QWidget):
     def _show(self, info: CheckpointInfo | None) -> None:
         self.info = info
         clear(self._column)
-        self.try_view = self.nearest_view = None
+        self.try_view = self.nearest_view = self.describing_view = None
         task = info.task if info else None
         self.apply_button.setEnabled(task is not None)
         self.code_button.setEnabled(task is not None)
@@ -177,8 +179,18 @@ class UseTab(QWidget):
             state.setParent(self.try_view)
             self._column.addWidget(self.try_view)
             if state.compares_texts:
+                self.describing_view = self._create_describing(self.try_view)
+                self._column.addWidget(self.describing_view)
                 self.nearest_view = self._create_nearest(self.try_view)
                 self._column.addWidget(self.nearest_view)
+
+    def _create_describing(self, trying: TryingView) -> DescribingView:
+        assert self.checkpoint is not None
+        state = DescribingState(self._studio, self.checkpoint)
+        view = DescribingView(state)
+        state.setParent(view)
+        trying.settled.connect(state.set_text)
+        return view
 
     def _create_nearest(self, trying: TryingView) -> NearestView:
         assert self.checkpoint is not None

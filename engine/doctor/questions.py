@@ -22,7 +22,11 @@ from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
 from engine.messages.explore.embeddings import Embed
 from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.nearest import EncodeRows, FindNearest
-from engine.messages.explore.prediction import Predict, PredictNextSentence
+from engine.messages.explore.prediction import (
+    Predict,
+    PredictByDescriptions,
+    PredictNextSentence,
+)
 from engine.messages.explore.templates import ScoreTemplates
 from engine.messages.explore.text_set import (
     AverageHeads,
@@ -121,6 +125,8 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield FindWords(**many, **word)
     yield SaveWordVectors(**many, word="film", file=scratch / "film.npy")
     near: dict[str, Any] = {"checkpoint": models.sentences, "data": models.data, "part": "train"}
+    described = {"checkpoint": models.sentences, "descriptions": ("dogs: about a dog", "films")}
+    yield PredictByDescriptions.model_validate(described | {"text": TEXT})
     yield EncodeRows(**near, file=scratch / "rows.npy")
     yield FindNearest(**near, file=scratch / "rows.npy", text=TEXT, top=5)
 

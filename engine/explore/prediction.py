@@ -2,10 +2,14 @@
 
 import torch
 
+from engine.config.codebook import Code
+from engine.config.tasks import FIRST_TASK
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.messages.explore.prediction import (
     NextSentencePredicted,
     Predict,
+    PredictByDescriptions,
     Predicted,
     PredictNextSentence,
 )
@@ -13,6 +17,10 @@ from engine.models.checkpoint import Checkpoint
 from engine.tasks import checkpoint_learner
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import encode_question
+from engine.tasks.learner import ranked_labels
+from engine.tasks.suggesting import compare_with_codes, mean_vectors
+
+MAX_LABEL = 200  # characters, as in `Code`
 
 
 @torch.inference_mode()
@@ -31,6 +39,35 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
     prediction = learner.predict(checkpoint, inputs, question)
     below = learner.prediction.unsure_below
     return prediction.model_copy(update={"to": question.number, "unsure_below": below})
+
+
+@torch.inference_mode()
+def predict_by_descriptions(model: Checkpoint, question: PredictByDescriptions) -> Predicted:
+    """The label whose description has the vector nearest to that of the text.
+
+    Probabilities are those of suggestions from a codebook. Raises StudioError if fewer than two
+    different labels are described.
+    """
+    codes = {code.label: code for code in map(_described, question.descriptions)}
+    if len(codes) < 2:
+        raise StudioError(
+            "There is nothing to choose from yet.",
+            "Describe at least two labels, each on its own line.",
+        )
+    vectors = mean_vectors(model, Rows([question.text]))
+    p = compare_with_codes(model, vectors, tuple(codes.values()))[0]
+    inputs = encode_question(model, question)
+    labels = tuple(codes)
+    chosen = [int(p.argmax())]
+    answer = ranked_labels(FIRST_TASK, labels, torch.from_numpy(p), inputs, chosen)
+    return answer.model_copy(update={"to": question.number})
+
+
+def _described(line: str) -> Code:
+    """“label: description” as a code."""
+    label, colon, description = line.partition(": ")
+    cut = label.strip()[:MAX_LABEL]
+    return Code(label=cut or "–", definition=description.strip() if colon else "")
 
 
 @torch.inference_mode()

@@ -50,7 +50,11 @@ from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
 from engine.messages.explore.embeddings import Embed
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
 from engine.messages.explore.nearest import EncodeRows, FindNearest
-from engine.messages.explore.prediction import Predict, PredictNextSentence
+from engine.messages.explore.prediction import (
+    Predict,
+    PredictByDescriptions,
+    PredictNextSentence,
+)
 from engine.messages.explore.templates import ScoreTemplates
 from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
 from engine.messages.explore.text_set import (
@@ -344,6 +348,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     ScoreTokens: exact_answerer(token_scores.score),
     ApplyLens: exact_answerer(token_scores.apply_lens),
     PredictNextSentence: exact_answerer(prediction.predict_next_sentence),
+    PredictByDescriptions: exact_answerer(prediction.predict_by_descriptions),
     Embed: exact_answerer(embeddings.embed),
     CompareWord: exact_answerer(word_vectors.compare),
     FindTokens: exact_answerer(word_vectors.find_tokens),

@@ -29,7 +29,9 @@ class FakeWorkers:
             try:
                 answers.append(self._answer(question, answers.append))
             except StudioError as error:
-                answers.append(Refused(problem=error.problem, advice=error.advice))
+                answers.append(
+                    Refused(to=question.number, problem=error.problem, advice=error.advice)
+                )
             return answers
 
         def deliver(answers: list[Answer]) -> None:

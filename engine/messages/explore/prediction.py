@@ -88,6 +88,16 @@ class Predict(PreciseQuestion):
     endings: tuple[str, ...] = Field((), description="The choices, for multiple choice.")
 
 
+class PredictByDescriptions(TextQuestion):
+    """Choose among labels that were never trained, each described in words (zero-shot)."""
+
+    answered_by: ClassVar[type[Answer]] = Predicted
+    kind: Literal["predict_by_descriptions"] = "predict_by_descriptions"
+    descriptions: tuple[str, ...] = Field(
+        description="“label: what its texts are about”, or a sentence that is its own label."
+    )
+
+
 class NextSentencePredicted(Answer):
     """The probability that the second text follows the first (Devlin et al. 2019, §3.1)."""
 
