@@ -15,6 +15,7 @@ from engine.checkpoints.prediction_settings import prediction_settings
 from engine.config.dataset import SPLITS, Mapping, Reading, Source, Split, StoredData
 from engine.config.tasks import TASKS, get_head, parse_task
 from engine.data.columns.fit import matching_target
+from engine.data.columns.joined import columns_of_stored
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.relabelling import read_corrections
 from engine.data.datasets.store import Dataset, open_dataset
@@ -108,10 +109,11 @@ class ApplyingState(QObject):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the file or of the data set."""
-        if self.stored is not None:
-            return self.stored.spec.columns
-        return self.recognised.columns if self.recognised else ()
+        """The columns of the file or of the data set, and those that the model joins."""
+        source = self.stored.spec if self.stored is not None else self.recognised
+        columns = source.columns if source is not None else ()
+        joined = self.mapping.templates if self.mapping is not None else ()
+        return tuple(dict.fromkeys((*columns, *joined)))
 
     @property
     def source_name(self) -> str:
@@ -146,7 +148,11 @@ class ApplyingState(QObject):
     def open(self, file: Path) -> None:
         """Recognise a file outside the GUI thread and predict its first rows."""
         self.file, self.folder = file, file.parent
-        self._read(lambda: recognise(file), self._on_recognised)
+
+        def read() -> Recognition:
+            return recognise(file, model_texts=checkpoint_info(self.checkpoint).texts)
+
+        self._read(read, self._on_recognised)
 
     def open_rows(self, version: Path, rows: StoredRows = "all") -> None:
         """Open a stored version outside the GUI thread and predict the first of its rows."""
@@ -195,7 +201,9 @@ class ApplyingState(QObject):
     def _on_stored(self, read: tuple[Dataset, dict[StoredRows, int]]) -> None:
         self._reading, (stored, self._counts) = None, read
         self.stored = stored
-        fields = stored.spec.mapping.model_dump(include=set(INPUTS))
+        texts, spec = checkpoint_info(self.checkpoint).texts, stored.spec
+        mapping, _ = columns_of_stored(texts, spec.mapping, spec.columns)
+        fields = mapping.model_dump(include=set(INPUTS))
         self.mapping = Mapping.model_validate(
             {role: column for role, column in fields.items() if column and role in self.roles}
         )

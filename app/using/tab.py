@@ -30,7 +30,7 @@ from app.widgets.text.labels import Text
 from engine.checkpoints.info import checkpoint_info, fine_tuned_task
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.documents.card import model_card
-from engine.documents.code import onnx_code, transformers_code
+from engine.documents.code import Example, onnx_code, transformers_code
 from engine.errors import StudioError
 from engine.files.home import folder_name
 from engine.messages.reports import CheckpointInfo
@@ -174,7 +174,7 @@ class UseTab(QWidget):
             else self.tr("This model has not been fine-tuned, so it predicts no labels.")
         )
         if task is not None and info is not None and self.checkpoint is not None:
-            state = TryingState(self._studio, self.checkpoint, task)
+            state = TryingState(self._studio, self.checkpoint, task, info.texts)
             self.try_view = TryingView(state, info.labels)
             state.setParent(self.try_view)
             self._column.addWidget(self.try_view)
@@ -239,9 +239,10 @@ class CodeDialog(Dialog):
         """Make the texts of the tabs, outside the GUI thread, since files are read."""
         task, settings = fine_tuned_task(self._checkpoint), prediction_settings(self._checkpoint)
         assert task is not None  # the dialog is offered for fine-tuned models only
+        example = Example(columns=checkpoint_info(self._checkpoint).texts)
         return (
-            transformers_code(task, str(self._checkpoint), settings=settings),
-            onnx_code(task, ONNX_FOLDER, settings=settings),
+            transformers_code(task, str(self._checkpoint), example, settings),
+            onnx_code(task, ONNX_FOLDER, example, settings),
             model_card(self._checkpoint, "hf"),
         )
 

@@ -1,26 +1,39 @@
 """Prediction for a typed text, and the words that decided it. No widgets."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from PySide6.QtCore import QObject, Signal
 
 from app.studio import Studio
 from app.tasks import view_class
+from engine.config.joined_texts import template_columns
 from engine.config.tasks import TASKS, get_head
+from engine.data.columns.joined import JoinedColumn
 from engine.messages.explore.attribution import Attribute, Attributed, WordEffect
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.question import Answer, Refused
 
+NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 MAX_CHARACTERS = 500_000  # per text; only models that read windows read more than a page
 
 
 class TryingState(QObject):
     changed = Signal()
 
-    def __init__(self, studio: Studio, checkpoint: Path, task: str) -> None:
+    def __init__(
+        self, studio: Studio, checkpoint: Path, task: str, texts: Mapping[str, str] = NO_TEXTS
+    ) -> None:
+        """`texts`: the columns or templates of the model's texts by role."""
         super().__init__()
         self._explorer, self._checkpoint, self.task = studio.explorer, checkpoint, task
         self._exact = studio.settings.preferences.exact_answers
+        self.joined = {
+            role: JoinedColumn(name, columns)
+            for role, name in texts.items()
+            if (columns := template_columns(name))
+        }
         self.text, self.pair = "", ""
         self.endings: tuple[str, ...] = ()
         self.predicted: Predicted | None = None
@@ -47,6 +60,11 @@ class TryingState(QObject):
     def needs_pair(self) -> bool:
         return self.compares_texts and not self.pair.strip()
 
+    @property
+    def asked_pair(self) -> str | None:
+        """The second text; a joined one may be empty."""
+        return self.pair if "pair" in self.joined else self.pair or None
+
     def type_in(self, text: str, pair: str) -> None:
         """Predict for these texts; earlier questions are dropped."""
         cleaned = tuple(
@@ -62,7 +80,8 @@ class TryingState(QObject):
 
     def _ask(self) -> None:
         self.problem, self._effects_id = None, 0
-        if not self.text.strip() or self.needs_choices or self.needs_pair:
+        has_text = self.text.strip() or ("pair" in self.joined and self.pair.strip())
+        if not has_text or self.needs_choices or self.needs_pair:
             self._prediction_id = 0
             self.predicted, self.words, self.no_words_reason, self.remaining = None, (), "", 0
             self.changed.emit()
@@ -71,7 +90,7 @@ class TryingState(QObject):
             Predict(
                 checkpoint=self._checkpoint,
                 text=self.text,
-                pair=self.pair or None,
+                pair=self.asked_pair,
                 endings=self.endings,
                 exact=self._exact,
             )
@@ -84,13 +103,13 @@ class TryingState(QObject):
         self._ask_effects()
         self.changed.emit()
 
-    def _explained_texts(self) -> tuple[str, str]:
+    def _explained_texts(self) -> tuple[str, str | None]:
         """The texts whose words are shown: the chosen passage of a long one."""
-        texts = [self.text, self.pair]
+        texts = [self.text, self.asked_pair or ""]
         if self.predicted is not None and self.predicted.passages:
             chosen = self.predicted.passages[self.passage]
             texts[chosen.segment] = texts[chosen.segment][chosen.start : chosen.end]
-        return texts[0], texts[1]
+        return texts[0], texts[1] if "pair" in self.joined else texts[1] or None
 
     def _ask_effects(self, start: int = 0) -> None:
         if get_head(self.task).reads_tokens:
@@ -105,7 +124,7 @@ class TryingState(QObject):
             Attribute(
                 checkpoint=self._checkpoint,
                 text=text,
-                pair=pair or None,
+                pair=pair,
                 endings=self.endings,
                 label="".join(label),
                 start=start,

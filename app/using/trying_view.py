@@ -11,7 +11,7 @@ from app.using.trying_state import TryingState
 from app.widgets import layouts
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, height_of_lines
+from app.widgets.text.labels import Text, height_of_lines, one_line
 from app.widgets.text.reading_room import ReadingRoom
 from app.widgets.text.word_effects import WordRow, tint_effects
 from engine.config.tasks import TASKS, get_head
@@ -32,7 +32,6 @@ class TryingView(QWidget):
     def __init__(self, state: TryingState, labels: tuple[str, ...]) -> None:
         super().__init__()
         self._state, self._labels = state, labels
-        self.text, self.pair = QPlainTextEdit(), QPlainTextEdit()
         self.prediction = view_class(state.task)()
         self.prediction.choices_typed.connect(state.set_endings)
         self.status = Text("", "muted")
@@ -43,18 +42,21 @@ class TryingView(QWidget):
         self.words_note = Text("", "muted")
         first, second, asks_pair = self._names()
         self._pause = debounced(self, TYPING_PAUSE_MS, self._settle)
-        for box, name in ((self.text, first), (self.pair, second)):
-            box.setAccessibleName(name)
-            box.setPlaceholderText(name)
-            box.setTabChangesFocus(True)
-            box.document().setDocumentMargin(SPACE / 2)
-            box.setFixedHeight(height_of_lines(box, BOX_LINES))
-            box.textChanged.connect(self._pause.start)
-        set_shown(self.pair, asks_pair)
+        self.boxes: dict[str, list[QPlainTextEdit]] = {}
         column = layouts.column(parent=self, spacing=3 * SPACE)
+        for role, title in (("text", first), ("pair", second)):
+            joined = state.joined.get(role)
+            names = joined.columns if joined is not None else (title,)
+            self.boxes[role] = [self._box(name) for name in names]
+            for name, box in zip(names, self.boxes[role], strict=True):
+                if joined is None:
+                    column.addWidget(box)
+                else:
+                    label = Text(one_line(name, 100), "muted")
+                    layouts.extend(column, layouts.column(label, box, spacing=SPACE))
+        self.text, self.pair = (boxes[0] for boxes in self.boxes.values())
+        set_shown(self.pair, asks_pair or "pair" in state.joined)
         for part in (
-            self.text,
-            self.pair,
             self.status,
             self.prediction,
             self.reading_room,
@@ -76,15 +78,30 @@ class TryingView(QWidget):
         reads_pairs = "pair" in (*info.reads, *info.may_read)
         return self.tr("Text"), self.tr("Second text"), reads_pairs
 
+    def _box(self, name: str) -> QPlainTextEdit:
+        box = QPlainTextEdit()
+        box.setAccessibleName(name)
+        box.setPlaceholderText(name)
+        box.setTabChangesFocus(True)
+        box.document().setDocumentMargin(SPACE / 2)
+        box.setFixedHeight(height_of_lines(box, BOX_LINES))
+        box.textChanged.connect(self._pause.start)
+        return box
+
+    def _typed(self, role: str) -> str:
+        cells = [box.toPlainText() for box in self.boxes[role]]
+        joined = self._state.joined.get(role)
+        return cells[0] if joined is None else joined.join(cells)
+
     def _settle(self) -> None:
-        self._state.type_in(self.text.toPlainText(), self.pair.toPlainText())
+        self._state.type_in(self._typed("text"), self._typed("pair"))
         self.settled.emit(self._state.text)
 
     def show_state(self) -> None:
         state = self._state
         shown = state.predicted is not None
         if state.predicted is not None:
-            pair = state.pair or None
+            pair = state.asked_pair
             self.prediction.show_prediction(
                 state.predicted, PredictionInput(state.text, pair, self._labels)
             )
@@ -113,7 +130,7 @@ class TryingView(QWidget):
         if self._state.needs_pair:
             return self.tr("Type two texts; their similarity is updated while you type.")
         predicted = self._state.predicted
-        if predicted is None and not self._state.text.strip():
+        if predicted is None and not (self._state.text.strip() or self._state.pair.strip()):
             return self.tr("Type or paste a text; the prediction is updated while you type.")
         certainty = predicted.certainty if predicted is not None else None
         if predicted is not None and certainty is not None and certainty < predicted.unsure_below:

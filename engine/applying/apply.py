@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from engine.applying.chunks import Chunks, given_file, stored_rows
 from engine.applying.summary import Predicted, least_certain, take_rows
+from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import Mapping as ColumnMapping
 from engine.config.tasks import get_head
+from engine.data.columns.joined import columns_of_stored
 from engine.data.datasets.relabelling import ROW
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset, open_dataset
@@ -130,10 +132,12 @@ def _open(
         return _Given(given.mapping, partial(iter_blocks, table), lambda: table.notes)
     dataset = open_dataset(given.data.folder).with_target(given.data.target)
     indices = dataset.select(given.rows, predictor.learner.task)
-    mapping = dataset.spec.mapping
-    if dataset.spec.has_text_spans:  # the words are those of the text
+    texts, spec = checkpoint_info(request.checkpoint).texts, dataset.spec
+    mapping, note = columns_of_stored(texts, spec.mapping, spec.columns)
+    if spec.has_text_spans:  # the words are those of the text
         mapping = mapping.model_copy(update={"tags": None})
-    return _Given(mapping, partial(_stored_blocks, dataset, indices, progress))
+    blocks = partial(_stored_blocks, dataset, indices, progress)
+    return _Given(mapping, blocks, lambda: (note,) if note else ())
 
 
 def _stored_blocks(

@@ -7,6 +7,7 @@ from engine.config.task import SEQUENCE, Head, TaskSpec
 from engine.config.tasks import TASKS, added_layers, get_head, heads, parse_task
 
 TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
+TEXTS = "bert_studio_texts"  # in config.json: the columns or templates that it was trained on
 PROBE_FIELDS = (
     "vectors",
     "layer",
@@ -59,6 +60,14 @@ def label_names(config: Mapping[str, Any], outputs: int) -> tuple[str, ...]:
     names = config.get("id2label")
     by_id = names if isinstance(names, Mapping) else {}
     return tuple(str(by_id.get(str(index), f"LABEL_{index}")) for index in range(outputs))
+
+
+def stored_texts(config: Mapping[str, Any]) -> dict[str, str]:
+    """The columns or templates of the texts that a model of ours was trained on, by role."""
+    entry = config.get(TEXTS)
+    texts = entry if isinstance(entry, Mapping) else {}
+    given = {role: texts.get(role) for role in ("text", "pair")}
+    return {role: name for role, name in given.items() if isinstance(name, str) and name}
 
 
 def stored_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> TaskSpec:

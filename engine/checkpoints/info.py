@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints.config import TIED_KEY, get_family, with_family
-from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kind_among, label_names, stored_task
+from engine.checkpoints.heads import (
+    PROBE_OUTPUT,
+    head_kind,
+    kind_among,
+    label_names,
+    stored_task,
+    stored_texts,
+)
 from engine.checkpoints.other_forms import folder_form
 from engine.checkpoints.pickles import pickled_header
 from engine.checkpoints.sentence_layout import (
@@ -141,6 +148,7 @@ def _read(folder: Path) -> CheckpointInfo:
         parameters=sum(counted),
         task_heads=(*_heads(family, kind, tensors, own_decoder), *([kind] if kind else [])),
         labels=label_names(config, outputs) if kind and get_head(kind).has_labels else (),
+        texts=stored_texts(config),
         lowercase=_lowercase(folder, family),
         max_length=min(positions, length or positions),
         causal=config.get("is_decoder") is True,

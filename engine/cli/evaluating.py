@@ -244,7 +244,8 @@ def _score_file(
     from engine.tasks.scoring import left_out_note, score_rows
 
     required = parse_cleaning(extra).skip_empty
-    table = read_table(file, READING.select(extra), ROW_COLUMNS.select(extra), required)
+    chosen = ROW_COLUMNS.select(extra)
+    table = read_table(file, READING.select(extra), chosen, required, model=model)
     predictor = Predictor(
         model, settings.get("max_length"), settings["batch_size"], settings["exact"]
     )

@@ -15,6 +15,7 @@ from engine.cli.rows import (
     recognise_file,
     require_mapping,
     single_file,
+    text_notes,
 )
 from engine.cli.stored import find_version
 from engine.config.dataset import SplitName, StoredData
@@ -90,7 +91,7 @@ def predict(
     from engine.results.prediction_sets import sets_sentence, with_coverage
     from engine.tasks.predicting import Predictor
 
-    given = _given(file, part, unlabelled, target, extra)
+    given = _given(file, model, part, unlabelled, target, extra)
     coverage = options.parse_sets(coverage, by_class)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     options.print_loading_notes(predictor.loading)
@@ -128,6 +129,7 @@ def predict(
 
 def _given(
     data: Path,
+    model: Path,
     part: SplitName | None,
     unlabelled: bool,
     target: str | None,
@@ -147,9 +149,10 @@ def _given(
                 name=data.name,
             )
         file = single_file(data)
-        recognition = recognise_file(file, options_for_files, chosen)
+        recognition = recognise_file(file, options_for_files, chosen, model=model)
         mapping = require_mapping(file, recognition, chosen)
-        for note in list_notes(recognition, chosen, reads_labels=False):
+        notes = list_notes(recognition, chosen, reads_labels=False)
+        for note in (*text_notes(recognition, mapping), *notes):
             echo_error(f"note: {note}")
         return FileInput(path=file.absolute(), reading=recognition.reading, mapping=mapping)
     if chosen or options_for_files:

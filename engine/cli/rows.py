@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from engine.checkpoints.info import checkpoint_info
 from engine.cli.options import FieldOptions
 from engine.config.dataset import Cleaning, Mapping, Reading, Source
 from engine.config.fields import get_settings
+from engine.config.joined_texts import source_columns
 from engine.config.task import TARGETS
 from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
@@ -39,9 +41,15 @@ INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning",
 
 
 def recognise_file(
-    file: Path, options: dict[str, Any], chosen: dict[str, Any], task: str | None = None
+    file: Path,
+    options: dict[str, Any],
+    chosen: dict[str, Any],
+    task: str | None = None,
+    model: Path | None = None,
 ) -> Recognition:
     """Recognise a file, with the format, the text column and the task that the user chose.
+
+    Unless the text column was chosen, those that a `model` was trained on are preferred.
 
     Raises StudioError if there is no such format.
     """
@@ -57,7 +65,8 @@ def recognise_file(
         reading = Reading.model_validate(reading.model_dump() | others)
     except ValidationError as error:
         raise describe_validation(error, "The format") from error
-    recognition = recognise(file, reading, None, task_spec, chosen.get("text"))
+    texts = checkpoint_info(model).texts if model is not None and "text" not in chosen else None
+    recognition = recognise(file, reading, None, task_spec, chosen.get("text"), texts)
     return recognition._replace(notes=(*notes, *recognition.notes))
 
 
@@ -84,8 +93,8 @@ def recognise_files(
     files = split_files(path, validation, test)
     recognition = recognise_file(files.main_file, READING.select(extra), chosen, extra["task"])
     mapping = require_mapping(files.main_file, recognition, chosen)
-    notes = list_notes(recognition, chosen)
-    if unused := [name for name in recognition.columns if name not in mapping.columns]:
+    notes = (*text_notes(recognition, mapping), *list_notes(recognition, chosen))
+    if unused := [name for name in recognition.columns if name not in mapping.sources]:
         names = join(", ", [name[:60] for name in unused[:MAX_LISTED]])
         more = ", …" if len(unused) > MAX_LISTED else ""
         notes = (*notes, phrase("Columns kept, not used: {names}{more}.", names=names, more=more))
@@ -132,7 +141,8 @@ def choose_mapping(recognition: Recognition, chosen: dict[str, Any]) -> Mapping 
     used = {
         column
         for columns in chosen.values()
-        for column in (columns if isinstance(columns, list) else [columns])
+        for name in (columns if isinstance(columns, list) else [columns])
+        for column in ((name,) if name in recognition.columns else source_columns(name))
     }
     for column in sorted(used):
         if column not in recognition.columns:
@@ -204,6 +214,12 @@ def list_notes(
     return (*recognition.notes, guessed) if guessed else recognition.notes
 
 
+def text_notes(recognition: Recognition, mapping: Mapping) -> tuple[str, ...]:
+    """The columns of the texts that are read, if there are others."""
+    note = phrase("Text: “{template}”.", template=mapping.template)
+    return (note,) if len(recognition.columns) > 1 else ()
+
+
 def reading_notes(labels: Counts[str, int]) -> list[str]:
     """Notes on the reading of signs in labels, with the option for another; none without signs."""
     note = sign_note(labels)
@@ -235,10 +251,12 @@ def read_table(
     chosen: dict[str, Any],
     non_empty: tuple[str, ...] = (),
     reads_labels: bool = True,
+    model: Path | None = None,
 ) -> FileRows:
     """Read all rows of a file by the chosen or recognised columns; tags are converted to BIO.
 
-    `options` are those of `READING`, `chosen` those of `ROW_COLUMNS`.
+    `options` are those of `READING`, `chosen` those of `ROW_COLUMNS`; `model` as in
+    `recognise_file`.
 
     Rows with an empty cell in one of the columns `non_empty` are left out. Their number, guesses
     and notes on the file and its tags are printed on stderr.
@@ -246,9 +264,9 @@ def read_table(
     Raises StudioError if there is no text column, a column is missing, or the tags are malformed.
     """
     file = single_file(file)
-    recognition = recognise_file(file, options, chosen)
+    recognition = recognise_file(file, options, chosen, model=model)
     mapping = require_mapping(file, recognition, chosen)
-    table = read(file, recognition.reading)
+    table = read(file, recognition.reading).join(mapping)
     indices = {name: index for index, name in enumerate(table.columns)}
     for name in non_empty:
         if name not in indices:
@@ -272,7 +290,8 @@ def read_table(
         raise BadFile(file, phrase("There are no rows in it."), phrase("Choose a file with rows."))
     if skipped:
         echo_error(str(phrase("note: {n:,} row(s) with an empty cell skipped.", n=skipped)))
-    notes = (*list_notes(recognition, chosen, reads_labels), *table.notes, *remarks.sentences())
+    notes = (*text_notes(recognition, mapping), *list_notes(recognition, chosen, reads_labels))
+    notes = (*notes, *table.notes, *remarks.sentences())
     for note in filter(None, (*notes, tags.note if tags else "")):
         echo_error(f"note: {note}")
     return FileRows(Rows.from_columns(mapping, cells, lines), cells, mapping)

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from engine.config import Spec
 from engine.config.codebook import Codebook, CodingKind
 from engine.config.fields import setting
+from engine.config.joined_texts import SEPARATOR, split_texts, template_columns
 from engine.config.packet import Packet
 from engine.config.phrases import PhraseField
 from engine.config.problems import broken_rule
@@ -63,7 +64,11 @@ class Mapping(Spec):
     """Roles of the columns; most tasks need two or three."""
 
     text: str = Field(
-        title="Text", description="Column with the text, or with the first of two texts."
+        title="Text",
+        description=(
+            "Column with the text, or with the first of two texts. Several columns are joined by a "
+            "template such as “{subject}. {body}”; “{title} [SEP] {body}” is a pair of texts."
+        ),
     )
     pair: str | None = Field(
         None, title="Second text", description="Column with the second text, for pairs of texts."
@@ -123,6 +128,21 @@ class Mapping(Spec):
 
     @model_validator(mode="before")
     @classmethod
+    def _split_texts(cls, values: Any) -> Any:
+        """Read [SEP] between two texts as a pair, as BERT separates them."""
+        if not isinstance(values, dict) or not isinstance(text := values.get("text"), str):
+            return values
+        pair = values.get("pair")
+        texts = [*split_texts(text), *(split_texts(pair) if isinstance(pair, str) else ())]
+        if len(texts) > 2 or not all(texts):
+            raise broken_rule(
+                phrase("[SEP] separates two texts, so a template has it once, between columns"),
+                "text",
+            )
+        return {**values, **dict(zip(("text", "pair"), texts, strict=False))}
+
+    @model_validator(mode="before")
+    @classmethod
     def _name_agreed_label(cls, values: Any) -> Any:
         """Name the column of the label that coders agree on, unless another one has the labels."""
         if not isinstance(values, dict) or not (coders := values.get("coders")):
@@ -135,21 +155,49 @@ class Mapping(Spec):
 
     @model_validator(mode="after")
     def _check_columns_differ(self) -> Self:
-        if len(set(self.columns)) < len(self.columns):
-            repeated = {c for c in self.columns if self.columns.count(c) > 1}
+        used = [name for column in self.columns for name in template_columns(column) or (column,)]
+        if repeated := {name for name in used if used.count(name) > 1}:
             raise broken_rule(
                 phrase(
                     "the same column is used twice: choose a different column for text, second "
                     "text and label"
                 ),
-                *(name for name, columns in self.by_field() if repeated & set(columns)),
+                *(
+                    name
+                    for name, columns in self.by_field()
+                    if any(repeated & {column, *template_columns(column)} for column in columns)
+                ),
             )
         return self
+
+    @model_validator(mode="after")
+    def _check_tagged_text(self) -> Self:
+        if self.templates and self.tags is not None:
+            raise broken_rule(
+                phrase("tags belong to the words of one column: choose one for the text"), "text"
+            )
+        return self
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The texts that are joined from several columns, each named by its template."""
+        texts = (self.text, self.pair, self.beginning, self.negative)
+        return tuple(name for name in texts if name is not None and template_columns(name))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All columns that are used, and those that the templates join."""
+        return (*self.columns, *(n for name in self.templates for n in template_columns(name)))
 
     @property
     def texts(self) -> tuple[str, ...]:
         """Columns of the text and the second text."""
         return (self.text,) if self.pair is None else (self.text, self.pair)
+
+    @property
+    def template(self) -> str:
+        """The columns of the texts, or their templates, separated by [SEP]."""
+        return f" {SEPARATOR} ".join(self.texts)
 
     @property
     def label_columns(self) -> tuple[str, ...]:

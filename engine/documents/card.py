@@ -5,7 +5,7 @@ Unknown facts are left out.
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from engine.checkpoints.source import named_licence, read_licence
 from engine.config.dataset import SplitName
 from engine.config.export import Form, Precision
 from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.joined_texts import SEPARATOR
 from engine.config.prediction import PredictionSettings
 from engine.config.task import F1_MACRO, TaskSpec, WindowedTask
 from engine.config.tasks import TASKS, get_head
-from engine.documents.code import onnx_code, transformers_code
+from engine.documents.code import Example, onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, join, number_text, phrase
 from engine.results.ceiling import ceiling_sentence
@@ -59,7 +60,7 @@ def model_card(checkpoint: Path, form: Form, precision: Precision = "float32") -
         _scores(run, results),
         "\n".join(("## Limits", "", *(f"- {note}" for note in notes))) if notes else "",
         _prediction_settings(settings, form),
-        _usage(task, form, settings),
+        _usage(task, form, settings, info.texts),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -140,6 +141,8 @@ def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str
         (phrase("parameters"), f"{info.parameters:,}"),
         (phrase("max. positions"), phrase("{n:,} token(s)", n=info.max_positions)),
     ]
+    if info.texts:
+        rows.append((phrase("text"), f" {SEPARATOR} ".join(info.texts.values())))
     if info.labels:
         more = len(info.labels) - MAX_LABELS
         labels = ", ".join(info.labels[:MAX_LABELS])
@@ -354,11 +357,14 @@ def settings_rows(settings: PredictionSettings) -> list[tuple[str, str]]:
     return rows if sets is None else [*rows, ("prediction sets", sets_sentence(sets))]
 
 
-def _usage(task: TaskSpec | None, form: Form, settings: PredictionSettings) -> str:
+def _usage(
+    task: TaskSpec | None, form: Form, settings: PredictionSettings, texts: Mapping[str, str]
+) -> str:
     if task is None or form == "tf1":
         return ""
     code = transformers_code if form == "hf" else onnx_code
-    return f"## Use\n\nIn this folder:\n\n```python\n{code(task, '.', settings=settings)}```"
+    lines = code(task, ".", Example(columns=texts), settings)
+    return f"## Use\n\nIn this folder:\n\n```python\n{lines}```"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

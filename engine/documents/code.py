@@ -1,8 +1,10 @@
 """Runnable Python examples that use a fine-tuned model without this program."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
+from engine.config.joined_texts import COLUMN, template_columns
 from engine.config.prediction import PredictionSettings
 from engine.config.task import (
     CHOICES,
@@ -18,13 +20,20 @@ from engine.config.tasks.question_answering import QuestionAnswering
 
 
 class Example(NamedTuple):
-    """Example texts."""
+    """Example texts, and the columns or templates of the model's texts by role."""
 
     text: str = "A text like those that the model was trained on."
     pair: str = "The second text."
     question: str = "Where does Ann live?"
     passage: str = "Ann lives in Rome and Bob in Oslo."
     choices: tuple[str, ...] = ("She sang a song.", "She sang a tree.")
+    columns: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def templates(self) -> list[str]:
+        """The columns or templates, if one of them is a template."""
+        names = [*self.columns.values()]
+        return names if any(map(template_columns, names)) else []
 
 
 ROOM = 5  # special tokens around question and passage, and a token of the passage
@@ -75,7 +84,22 @@ def onnx_code(
     return "\n".join(lines) + "\n"
 
 
+def _row(example: Example) -> list[str]:
+    """A row with the columns that the templates join; nothing without a template."""
+    names = [name for text in example.templates for name in template_columns(text) or (text,)]
+    return [f"row = {dict(zip(names, names, strict=True))!r}  # by column"] if names else []
+
+
+def _joined(template: str) -> str:
+    """The expression of a text that is joined from the cells of a row."""
+    parts = COLUMN.split(template if template_columns(template) else f"{{{template}}}")
+    cells = (f"row[{part!r}]" if n % 2 else repr(part) for n, part in enumerate(parts) if part)
+    return " + ".join(cells)
+
+
 def _texts(task: TaskSpec, example: Example) -> str:
+    if example.templates:
+        return ", ".join(map(_joined, example.templates))
     is_pair = "pair" in task.info.reads
     return f"{example.text!r}, {example.pair!r}" if is_pair else repr(example.text)
 
@@ -170,6 +194,7 @@ def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) ->
             "last.register_forward_hook(lambda _, given, __: vectors.append(given[0]))",
         ]
         return [
+            *_row(example),
             *_window_inputs(windows, example),
             *(attention if windows.aggregate == "attention" else []),
             "with torch.inference_mode():",
@@ -178,6 +203,7 @@ def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) ->
             *_output_lines(task, settings),
         ]
     return [
+        *_row(example),
         f"inputs = tokenizer({_texts(task, example)}, return_tensors='pt', truncation=True)",
         "with torch.inference_mode():",
         f"    logits = model(**inputs).logits[0]{_divisor(settings)}",
@@ -324,9 +350,10 @@ def _onnx_windows(task: AggregatingTask, example: Example) -> list[str]:
 
 def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     if (windows := windowed(task)) is not None:
-        lines = [*_onnx_windows(windows, example), *_scale_lines(settings)]
+        lines = [*_row(example), *_onnx_windows(windows, example), *_scale_lines(settings)]
     else:
         lines = [
+            *_row(example),
             f"encoded = tokenizer.encode({_texts(task, example)})",
             *INPUTS,
             f"logits = session.run(None, inputs)[0][0]{_divisor(settings)}",

@@ -4,6 +4,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import StoredData
 from engine.data.columns.choices import parse_endings
 from engine.data.datasets.rows import Rows
@@ -71,7 +72,7 @@ def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
     sources = [f"{len(built_in)} built-in texts"]
     chosen: tuple[Example, ...] = ()
     if texts is not None:
-        chosen = _examples(_read_file(texts), chooses)
+        chosen = _examples(_read_file(texts, checkpoint), chooses)
         names += [f"row {number} of {texts.name}" for number in range(1, len(chosen) + 1)]
         sources.append(f"the first {len(chosen)} rows of {texts.name}")
     elif (run := find_run(checkpoint.absolute())) is not None:
@@ -93,8 +94,8 @@ def _parts(example: Example) -> list[str]:
     return [part for sequence in example for part in sequence if part is not None]
 
 
-def _read_file(path: Path) -> Rows:
-    recognised = recognise(path)
+def _read_file(path: Path, checkpoint: Path) -> Rows:
+    recognised = recognise(path, model_texts=checkpoint_info(checkpoint).texts)
     if (mapping := recognised.mapping) is None:
         raise StudioError(
             "Could not tell which column of {path} contains the text.",

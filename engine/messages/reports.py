@@ -77,6 +77,9 @@ class CheckpointInfo(Message):
         (), description="“mlm”, “decoder” if untied, “nsp”, “pooler”, and the kind of a task."
     )
     labels: tuple[str, ...] = ()
+    texts: dict[str, str] = Field(
+        {}, description="Columns or templates of the texts that it was trained on, by role."
+    )
     lowercase: bool = True
     sentence: SentenceSpec | None = Field(None, description="Its pooling of a text.")
     causal: bool = Field(False, description="Left-to-right: no token attends to a later one.")

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.checkpoints.config import CONFIG, parse_spec, with_family
-from engine.checkpoints.heads import TASK, label_names
+from engine.checkpoints.heads import TASK, TEXTS, label_names
 from engine.checkpoints.other_forms import folder_form
 from engine.checkpoints.prediction_settings import (
     ACTIVATION,
@@ -84,7 +84,7 @@ TOKENIZER_FILES = (
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *sentencepiece.FILES,
 )
-REMARKS = ("task_specific_params", "finetuning_task")  # entries of config.json that copies keep
+REMARKS = ("task_specific_params", "finetuning_task", TEXTS)  # of config.json, kept by copies
 HALF_DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 

@@ -371,7 +371,7 @@ def _groups(part: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
         types = span_table(part).types
         yield "type", tuple((HasSpan(gold=name),) for name in types)
     for column in part.columns:
-        if column not in mapping.columns:
+        if column not in mapping.sources:
             yield f"column {column}", by_column(part, column)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import DataSource, FileData, Split, SplitName
 from engine.config.task import TaskSpec
 from engine.config.tasks import parse_task
@@ -84,7 +85,9 @@ def score(request: Evaluate, scratch: Path | None = None, emit: Emit = lambda _:
     with TemporaryDirectory(dir=scratch, prefix="evaluate-") as folder:
         reading = stage(phrase("Reading the data set"))
         task = predictor.learner.task
-        dataset, part = open_rows(request.data, request.part, Path(folder) / "rows", task, reading)
+        texts = checkpoint_info(request.checkpoint).texts
+        into = Path(folder) / "rows"
+        dataset, part = open_rows(request.data, request.part, into, task, reading, texts)
         origin = _origin(request, dataset, predictor.learner)
         rows, cells = dataset.rows(part), dataset.cells(part)
         scored = score_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
@@ -237,7 +240,12 @@ def fit_baselines(
 
 
 def open_rows(
-    data: DataSource, part: Part, target: Path, task: TaskSpec, progress: ProgressCallback
+    data: DataSource,
+    part: Part,
+    target: Path,
+    task: TaskSpec,
+    progress: ProgressCallback,
+    model_texts: Mapping[str, str] | None = None,
 ) -> tuple[Dataset, SplitName]:
     """Open the rows of a data source that have a label, and return them with their split. A file is
     read as training rows.
@@ -246,7 +254,7 @@ def open_rows(
     """
     if part == "file" and isinstance(data, FileData):
         data = data.model_copy(update={"split": Split(validation=0, test=0)})
-    dataset = resolve(data, target, progress, task=task)
+    dataset = resolve(data, target, progress, task=task, model_texts=model_texts)
     split: SplitName = "train" if part == "file" else part
     if dataset.spec.rows.get(split, 0):
         return dataset, split

@@ -12,7 +12,6 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from engine.checkpoints.heads import TASK
 from engine.errors import BadCheckpoint
 from engine.files.atomic_write import (
     MANIFEST,
@@ -145,10 +144,9 @@ def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor
     check_free_space(folder, checkpoint_size(network) + sum(t.nbytes for t in trained.values()))
     with atomic_folder(folder) as inside:
         with run.average.applied():
-            learner = data.learner
-            task = learner.task.without_labels() if learner.heads.outputs else None
-            extra = {TASK: task.model_dump(mode="json")} if task else None
-            checkpoint.write(inside, network, data.tokenizer, data.learner.labels, extra=extra)
+            checkpoint.write(
+                *(inside, network, data.tokenizer, data.learner.labels), extra=data.config_entries
+            )
         (inside / "job.json").write_text(run.job.model_dump_json(indent=1), encoding="utf-8")
         resume = inside / RESUME
         resume.mkdir()

@@ -1,6 +1,5 @@
 """Save weight snapshots; `engine.runs.snapshots` defines their steps."""
 
-from engine.checkpoints.heads import TASK
 from engine.errors import StudioError
 from engine.files.atomic_write import MANIFEST, atomic_folder, check_free_space
 from engine.files.snapshot_folder import CONFIG
@@ -76,8 +75,7 @@ def _write_shared(run: TrainingRun, network: Network) -> None:
     shared, data = run.context.folder.snapshots, run.setup.data
     if (shared / CONFIG).is_file() and (shared / MANIFEST).is_file():
         return
-    learner = data.learner
-    task = learner.task.without_labels() if learner.heads.outputs else None
-    extra = {TASK: task.model_dump(mode="json")} if task else None
     with atomic_folder(shared) as inside:
-        checkpoint.write_config(inside, network, data.tokenizer, learner.labels, DTYPE, extra)
+        checkpoint.write_config(
+            *(inside, network, data.tokenizer, data.learner.labels, DTYPE), data.config_entries
+        )

@@ -30,7 +30,7 @@ from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.page import MARGIN, EmptyState, Page
 from app.widgets.text import numbers
-from app.widgets.text.labels import OneLine, Text, plain_menu_text, tooltip
+from app.widgets.text.labels import OneLine, Text, one_line, plain_menu_text, tooltip
 from engine.config.tasks import TASKS
 from engine.data.coverage import scripts_note, unknown_note
 
@@ -340,6 +340,11 @@ class ExplorePage(Page):
         task = self.state.first.task
         if task is not None and "pair" in TASKS[task].info.reads and self.pair.isHidden():
             self.set_pair_shown(True)
+        model = self.state.first.model
+        texts = model.info.texts if model is not None and model.info is not None else {}
+        for editor, role in ((self.text, "text"), (self.pair, "pair")):
+            hint = self.tr("The model was trained on “{0}”.").format(one_line(texts.get(role, "")))
+            editor.setToolTip(tooltip(hint) if role in texts else "")
         is_initial = self.bench.is_initial()
         for key, dock in self.bench.docks.items():
             self.bench.set_offered(key, dock.description.is_offered(self.state))

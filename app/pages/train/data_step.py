@@ -17,7 +17,7 @@ from app.widgets.forms.target_box import TargetBox
 from app.widgets.page import Card, EmptyState, clear, scrolling
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import targets_text
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import Text, one_line
 from app.widgets.text.token_row import TokenRow
 from engine.data.columns.fit import dataset_problems, unlabelled_rows
 
@@ -97,6 +97,7 @@ class DataStep(QWidget):
         facts = [
             self.tr("version {0}").format(spec.version),
             self.tr("%Ln row(s)", "", sum(spec.rows.values())),
+            self.tr("text: {0}").format(one_line(spec.mapping.template, 60)),
             targets_text(spec),
         ]
         if validation := spec.rows.get("validation"):

@@ -122,7 +122,7 @@ def _column_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) 
     """Columns that the mapping does not use but that would give the label away."""
     findings = []
     for name in data.columns:
-        if name in data.mapping.columns or name == data.split.column:
+        if name in data.mapping.sources or name == data.split.column:
             continue
         column = data.encode(name)
         score = max(

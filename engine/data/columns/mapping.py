@@ -8,6 +8,7 @@ from itertools import chain
 from operator import itemgetter
 
 from engine.config.dataset import Mapping
+from engine.config.joined_texts import template_columns
 from engine.data.columns.answers import AnswerMismatch, parse_answers, respell_answers
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.label_sets import (
@@ -226,23 +227,30 @@ def label_columns(
     """Columns that may hold labels for the texts of `mapping`, likeliest first."""
     statistics = _column_statistics(columns, rows)
     named, likely = _find_labels(columns, statistics, mapping)
-    scales = [item.name for item in statistics if item.is_scale and item.name not in mapping.texts]
+    texts = _text_sources(mapping)
+    scales = [item.name for item in statistics if item.is_scale and item.name not in texts]
     return tuple(dict.fromkeys((*named, *likely, *scales)))
+
+
+def _text_sources(mapping: Mapping) -> set[str]:
+    """The columns of the texts, and those that they join."""
+    return {name for text in mapping.texts for name in (text, *template_columns(text))}
 
 
 def _find_labels(
     columns: tuple[str, ...], statistics: list[_Statistics], mapping: Mapping
 ) -> tuple[list[str], list[str]]:
     """Columns named like labels, and those that look like labels."""
-    candidates = [column for column in columns if column not in mapping.texts]
+    texts = _text_sources(mapping)
+    candidates = [column for column in columns if column not in texts]
     plain = {plain_name(column): column for column in reversed(candidates)}
     structured = {item.name for item in statistics if item.is_structured and not item.are_names}
     named = [plain[name] for name in LABELS if name in plain and plain[name] not in structured]
-    labels = [item for item in statistics if item.is_label and item.name not in mapping.texts]
+    labels = [item for item in statistics if item.is_label and item.name not in texts]
     for name in [item.name for item in labels if item.name not in named]:
         words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)  # entailment_label, ClassName
         named += [name] if any(word.lower() in LABEL_WORDS for word in words) else []
-    index = columns.index(mapping.text)
+    index = next((n for n, column in enumerate(columns) if column in texts), 0)
     likely = sorted(  # columns that vary first, then by distance from the text
         labels,
         key=lambda item: (item.values == 1, abs(columns.index(item.name) - index), item.name),

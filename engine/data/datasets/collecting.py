@@ -183,7 +183,8 @@ def _open_sources(
         callback = None if progress is None else _offset_progress(progress, done, sum(sizes))
         opened.append(
             _OpenSource(
-                source, path, state, file_reading, read(path, file_reading, callback, cancelled)
+                *(source, path, state, file_reading),
+                read(path, file_reading, callback, cancelled).join(request.mapping),
             )
         )
         done += state[0]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from engine.config.codebook import Codebook
 from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
+from engine.data.columns.joined import JoinedColumn, can_join
 from engine.data.columns.text_spans import SpanCounts
 from engine.data.columns.words import join_list
 from engine.data.datasets.coding import Coding, read_coding, renumber, write_coding
@@ -201,7 +202,9 @@ def _batches(
     dataset: Dataset, columns: tuple[str, ...], edits: Edits
 ) -> Iterator[tuple[NDArray[np.int64], Batch, NDArray[np.int8]]]:
     """Edited rows in batches: indices, int64 [rows], the rows, and their splits, int8 [rows]."""
-    flags = {*dataset.spec.mapping.flags}
+    mapping, known = dataset.spec.mapping, dataset.spec.columns
+    flags, templates = {*mapping.flags}, [n for n in mapping.templates if can_join(n, known)]
+    joined = [JoinedColumn(name, known) for name in templates]
     for first in range(0, len(dataset), READ_ROWS):
         indices, lines, rows, splits = [], [], [], []
         for index, row in enumerate(dataset.page(first, READ_ROWS), start=first):
@@ -212,6 +215,9 @@ def _batches(
             blank = {name for name in flags if not (cells[name] or "").strip()}
             if blank and blank != flags and not flags.isdisjoint(edited):
                 cells |= dict.fromkeys(blank, "0")  # it had no label before
+            for text in joined:
+                if not edited.keys().isdisjoint(text.columns) and text.name not in edited:
+                    cells[text.name] = text.join([cells[name] for name in text.columns])
             indices.append(index)
             lines.append(row["_line"])
             rows.append(tuple(cells.get(name, "") for name in columns))

@@ -324,7 +324,7 @@ class _TargetCounts:
 
     def __init__(self, columns: Sequence[str], mapping: Mapping) -> None:
         others = () if mapping.tags or mapping.answers or mapping.endings else columns
-        used = {*mapping.columns} - {*mapping.flags, *mapping.coders}
+        used = {*mapping.sources} - {*mapping.flags, *mapping.coders}
         chosen = [name for name in others if name not in used][:MAX_TARGETS]
         self._counts = {name: Counter[tuple[str, int]]() for name in chosen}
 

@@ -123,6 +123,8 @@ class RowWriter:
         self._uneven_choices = 0
         names = filter(None, (mapping.text, mapping.pair, mapping.negative))
         self._joined = {} if mapping.tags else {name: columns.index(name) for name in names}
+        is_joined = mapping.pair is not None and {*mapping.texts} <= {*mapping.templates}
+        self._second = columns.index(mapping.texts[1]) if is_joined else None
         self._texts = [columns.index(name) for name in grouping_columns(mapping)]
         self._text_keys: list[NDArray[np.int64]] = []
         self._splits: list[NDArray[np.int8]] = []
@@ -236,13 +238,22 @@ class RowWriter:
             none = self._no_label if index == self._label else none
             if none:
                 cells = pc.if_else(pc.is_in(cells, value_set=pa.array(none)), "", cells)
-            empty = blank_rows(cells)
+            empty = self._blank(batch, index, cells)
             empty = empty[mask[empty]]
             if len(empty):
                 remark = phrase("Row without “{name}” skipped", name=name[:60])
                 remarks.count(remark, int(batch.lines[empty[0]]), len(empty))
                 mask[empty] = False
         return None if mask.all() else mask
+
+    def _blank(self, batch: Batch, index: int, cells: Any = None) -> NDArray[np.int64]:
+        """Rows in which a column is empty; of two joined texts, both."""
+        if self._second is None or index not in (self._text, self._second):
+            return blank_rows(batch.cells[index] if cells is None else cells)
+        rows: NDArray[np.int64] = np.intersect1d(
+            blank_rows(batch.cells[self._text]), blank_rows(batch.cells[self._second])
+        )
+        return rows
 
     def _hash_texts(self, texts: "list[pa.Array[Any]]") -> NDArray[np.int64]:
         """Hash of the texts of each row; unique for rows without text."""
@@ -284,8 +295,8 @@ class RowWriter:
         for name, index in self._mapped.items():
             if name in self._flags:  # see `_count_flag`
                 continue
-            empty = blank_rows(batch.cells[index])
-            if not len(empty):
+            empty = self._blank(batch, index)
+            if not len(empty) or index == self._second:
                 continue
             self._empty.setdefault(name, []).append((self._counted_rows + empty).astype(np.int32))
             if index == self._text:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping
+from engine.data.columns.joined import with_joined
 from engine.data.columns.label_sets import allows_blanks
 from engine.data.columns.text_spans import marks_characters, read_spans, tag_spans
 from engine.data.columns.words import join_list, join_words, parse_words, split_words
@@ -123,7 +124,11 @@ class Rows:
     def from_columns(
         cls, mapping: Mapping, cells: Columns[str, Sequence[str]], lines: list[int] | None = None
     ) -> Self:
-        """Build rows from the mapped columns; lists of words without tags become texts."""
+        """Build rows from the mapped columns; lists of words without tags become texts.
+
+        Raises MissingColumn for a template with an unknown column.
+        """
+        cells = with_joined(mapping, cells)
 
         def column(name: str | None) -> Sequence[str] | None:
             return None if name is None else cells[name]

@@ -3,7 +3,7 @@
 import hashlib
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -463,16 +463,18 @@ def resolve(
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
     task: TaskSpec | None = None,
+    model_texts: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Open the data of a job: a verified stored version, or files imported to `target`; with a
     task, without the rows that have no label for it.
 
-    If the source has no mapping, columns that suit `task` are used. An existing `target` is opened
+    If the source has no mapping, columns that suit `task` are used, and `model_texts`, the texts of
+    a model by role. An existing `target` is opened
     unchanged, so that a run resumes with its data.
 
     Raises StudioError if the data is missing, damaged, or differs from that of the job.
     """
-    dataset = _open_source(source, target, progress, cancelled, task)
+    dataset = _open_source(source, target, progress, cancelled, task, model_texts)
     return dataset if task is None else dataset.for_task(task)
 
 
@@ -482,6 +484,7 @@ def _open_source(
     progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
     task: TaskSpec | None,
+    model_texts: Mapping[str, str] | None,
 ) -> Dataset:
     if isinstance(source, StoredData):
         dataset = open_dataset(source.folder)
@@ -496,7 +499,7 @@ def _open_source(
     if target.exists():
         return open_dataset(target)
     files = split_files(source.path, source.validation)
-    recognised = recognise(files.main_file, source.reading, task=task)
+    recognised = recognise(files.main_file, source.reading, task=task, model_texts=model_texts)
     mapping = source.mapping or recognised.mapping
     if mapping is None:
         raise StudioError(

@@ -2,14 +2,18 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as Table
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+import pyarrow as pa
 
 from engine.config.dataset import Mapping, Reading
 from engine.config.task import TaskSpec, target
 from engine.data.columns.coders import find_coders
 from engine.data.columns.fit import mapping_for
+from engine.data.columns.joined import JoinedColumn, columns_of_model, joined_columns
 from engine.data.columns.mapping import guess_mapping
 from engine.data.columns.names import split_from_name
 from engine.data.formats import FORMATS
@@ -78,6 +82,22 @@ class TableReader:
         batches = content.batches or ()
         self._rows = content.rows or (Row(*row) for batch in batches for row in batch.rows())
 
+    def join(self, mapping: Mapping) -> Self:
+        """Add the joined columns of a mapping; to be called before the first row is read.
+
+        Raises MissingColumn for a template with an unknown column.
+        """
+        joined = joined_columns(mapping, self.columns)
+        if not joined:
+            return self
+        self.columns = (*self.columns, *(column.name for column in joined))
+        if self._batches is None:
+            self._rows = (_join_row(row, joined) for row in self._rows)
+        else:
+            batches = self._batches = (_join_batch(batch, joined) for batch in self._batches)
+            self._rows = (Row(*row) for batch in batches for row in batch.rows())
+        return self
+
     def __iter__(self) -> Iterator[Row]:
         return self._rows
 
@@ -88,6 +108,17 @@ class TableReader:
     @property
     def notes(self) -> tuple[str, ...]:
         return self._remarks.sentences()
+
+
+def _join_row(row: Row, joined: Sequence[JoinedColumn]) -> Row:
+    texts = (column.join([row.cells[index] for index in column.indices]) for column in joined)
+    return Row(row.line, (*row.cells, *texts))
+
+
+def _join_batch(batch: Batch, joined: Sequence[JoinedColumn]) -> Batch:
+    used = {index: batch.cells[index].to_pylist() for one in joined for index in one.indices}
+    texts = (one.join_rows([used[index] for index in one.indices]) for one in joined)
+    return Batch(batch.lines, [*batch.cells, *(pa.array(rows, pa.string()) for rows in texts)])
 
 
 def read(
@@ -142,11 +173,13 @@ def recognise(
     encoding: str | None = None,
     task: TaskSpec | None = None,
     text: str | None = None,
+    model_texts: Table[str, str] | None = None,
 ) -> Recognition:
     """Recognise encoding, format, delimiter, quotes, header and roles of the columns.
 
     With `reading`, only the roles are recognised; `encoding` works without it. With `task`, the
-    label column suits it if one does. `text` is the text column, if known.
+    label column suits it if one does. `text` is the text column, if known; `model_texts` are the
+    texts that a model was trained on, by role, which are preferred.
 
     Raises BadFile if the file is not text, or its first rows cannot be read.
     """
@@ -165,6 +198,10 @@ def recognise(
             for role in guessed
             if role == "text" or target_role in ("label", "flags")  # answers are found by name
         )
+    if model_texts:
+        mapping, note = columns_of_model(model_texts, mapping, table.columns)
+        notes = (*notes, note) if note else notes
+        guessed = tuple(role for role in guessed if role != "text")
     split_column = find_split_column(table.columns, rows)
     coders = () if mapping is None else find_coders(table.columns, rows, mapping)
     return Recognition(reading, table.columns, mapping, notes, guessed, split_column, coders)

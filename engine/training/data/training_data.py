@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from engine.checkpoints.heads import TASK, TEXTS
 from engine.config.dataset import SplitName
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
@@ -56,6 +58,16 @@ class TrainingData:
     validation: Examples | None  # None without a validation set
     steps: int
     seed: int
+
+    @property
+    def config_entries(self) -> dict[str, Any]:
+        """The task and its texts, for config.json; empty without a task head."""
+        if not self.learner.heads.outputs:
+            return {}
+        mapping = self.dataset.spec.mapping
+        texts = {"text": mapping.text, "pair": mapping.pair}
+        task = self.learner.task.without_labels().model_dump(mode="json")
+        return {TASK: task, TEXTS: {role: name for role, name in texts.items() if name}}
 
     def examples_at(self, step: int) -> tuple[Examples, np.ndarray]:
         """Examples of a step, counted from 0, and the indices it uses, int64 [B]."""

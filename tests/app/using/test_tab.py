@@ -10,11 +10,13 @@ from PySide6.QtGui import QGuiApplication
 from app.using.applying_state import DATASET
 from app.using.applying_view import ApplyingDialog
 from app.using.tab import UseTab
+from engine.checkpoints.heads import TEXTS
 from engine.checkpoints.prediction_settings import FILE, save_settings
 from engine.config.prediction import PredictionSettings
 from engine.data.datasets.store import open_dataset
 from engine.messages.applying import FirstPredicted
 from engine.messages.question import Refused, Working
+from engine.models.checkpoint import load, write_copy
 from tests.app.accessible import assert_accessible
 from tests.engine.fine_tuned import KINDS, FineTuned
 
@@ -228,3 +230,41 @@ def test_the_command_for_every_night_follows_the_choices(qtbot, tab, tuned, tmp_
     qtbot.mouseClick(dialog.cron.copy, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == line
     dialog.close()
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_each_column_that_a_model_joins_has_a_field(qtbot, tab, tuned, tmp_path):
+    model = tuned("pair_classification")
+    model = model._replace(checkpoint=tmp_path / "model")
+    loaded = load(tuned("pair_classification").checkpoint)
+    texts = loaded.config[TEXTS] = {"text": "{title} ({channel})", "pair": "{body}"}
+    model.checkpoint.mkdir()
+    write_copy(loaded, model.checkpoint, model.checkpoint)
+    trying = open_tab(qtbot, tab, model).try_view
+    title, channel, body = [box for boxes in trying.boxes.values() for box in boxes]
+    assert [box.accessibleName() for box in (title, channel, body)] == ["title", "channel", "body"]
+    assert_accessible(tab)
+    qtbot.keyClicks(body, "a dull cold film")
+    qtbot.waitUntil(lambda: trying._state.predicted is not None, timeout=PATIENCE)
+    assert (trying._state.text, trying._state.asked_pair) == ("", "a dull cold film")
+    qtbot.keyClicks(channel, "web")
+    qtbot.keyClicks(title, "a lovely film")
+    qtbot.waitUntil(lambda: trying._state.text == "a lovely film (web)")
+    body.clear()
+    qtbot.waitUntil(lambda: trying._state.asked_pair == "")
+    file = tmp_path / "new.csv"
+    file.write_text("title,channel,body\na lovely film,web,\na,b,c\n")
+    tab.apply_to(file)
+    state = tab.dialog.state
+    qtbot.waitUntil(lambda: state.preview is not None, timeout=PATIENCE)
+    assert state.mapping.texts == (*texts.values(),)
+    assert tab.dialog.choices.boxes["pair"].currentText() == "{body}"
+    typed = [item.probability for item in trying._state.predicted.predictions[0].ranked]
+    probabilities = [float(cell) for cell in state.preview.rows[0][-2:]]
+    assert sorted(typed) == pytest.approx(sorted(probabilities), abs=1e-4)
+    tab.dialog.close()
+    file.write_text("title,body\na,b\n")
+    tab.apply_to(file)
+    qtbot.waitUntil(lambda: tab.dialog.state.recognised is not None)
+    assert "there is no column “channel”" in tab.dialog.choices.status.text()
+    tab.dialog.close()

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from pydantic import ValidationError
+
 from app.pages.data.importing.roles import Roles
 from app.translation import tr
 from engine.config.dataset import Cleaning, Mapping, SplitName
+from engine.config.validation import describe_validation
 from engine.data.columns.fit import incomplete_columns, likely_task, open_targets
+from engine.data.columns.joined import joined_columns
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.spellings import Spellings
 from engine.data.datasets.collecting import NO_CLEANING
@@ -19,7 +23,7 @@ from engine.data.datasets.importing import (
     survey_problems,
 )
 from engine.data.datasets.row_writer import SourceRows
-from engine.errors import StudioError
+from engine.errors import MissingColumn, StudioError
 
 
 @dataclass(frozen=True)
@@ -53,21 +57,30 @@ def file_problems(splits: Sequence[SplitName | None]) -> list[Problem]:
     ]
 
 
-def column_problems(roles: Roles) -> list[Problem]:
-    """Require a text column, and no column with two roles."""
+def column_problems(roles: Roles, columns: Sequence[str]) -> list[Problem]:
+    """Require a text column, a template of known columns, and no column with two roles."""
     if roles.text is None:
         return [
             Problem(
                 tr("No text column is chosen."), tr("Choose the column that contains the text.")
             )
         ]
-    if roles.mapping() is None:
+    try:
+        mapping = roles.validated()
+        joined_columns(mapping, columns)
+        if roles.text not in (*columns, *mapping.templates) and len(mapping.texts) == 1:
+            raise MissingColumn(roles.text, [*columns])
+    except ValidationError as error:
+        if roles.text not in columns:
+            return [Problem.from_error(describe_validation(error, tr("The template")))]
         return [
             Problem(
                 tr("The same column is used twice."),
                 tr("Choose a different column for text, second text, label and so on."),
             )
         ]
+    except MissingColumn as error:
+        return [Problem.from_error(error)]
     return []
 
 

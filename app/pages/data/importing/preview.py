@@ -11,6 +11,7 @@ from app.widgets.text.tagged import token_spans
 from engine.config.dataset import Mapping, Reading
 from engine.data.columns.coders import agreed_cells, find_coders
 from engine.data.columns.facts import ColumnFacts, describe_columns
+from engine.data.columns.joined import joined_columns
 from engine.data.columns.mapping import guess_mapping
 from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.tags import Span
@@ -85,11 +86,13 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
 def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
     """Tokenize the first rows; keep their labels, “” for those that mean none."""
     examples, none = [], list[str]()
+    joined = joined_columns(mapping, file.columns)
     if mapping.label in file.table.columns:
         column = file.table.columns.index(mapping.label)
         none = find_placeholders({row.cells[column].strip() for row in file.table.rows})
     for row in file.first_rows:
         cells = dict(zip(file.columns, row.cells, strict=True))
+        cells |= {one.name: one.join([cells[name] for name in one.columns]) for one in joined}
         if (agreed := mapping.agreed_column(file.columns)) is not None:
             coded = [[cells[name]] for name in mapping.coders]
             (cells[agreed],) = agreed_cells(coded, mapping.tags is not None)
@@ -116,9 +119,11 @@ class Coverage(NamedTuple):
 
 
 def describe_coverage(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> Coverage:
-    column = file.columns.index(mapping.text)
-    is_shown = column < len(file.table.columns)  # the table has only the first of many columns
-    texts = [row.cells[column] for row in (file.table.rows if is_shown else file.first_rows)]
+    joined = joined_columns(mapping.model_copy(update={"pair": None}), file.columns)
+    places = joined[0].indices if joined else [file.columns.index(mapping.text)]
+    is_shown = max(places) < len(file.table.columns)  # which has only the first of many columns
+    rows = file.table.rows if is_shown else file.first_rows
+    texts = [" ".join(row.cells[place] for place in places) for row in rows]
     encoded = tokenizer.encode_many(texts, None, max_length=EXAMPLE_LENGTH)
     ids = [token for ids, _ in encoded for token in ids]
     unknown = unknown_note(ids.count(tokenizer.unknown) / max(len(ids), 1))

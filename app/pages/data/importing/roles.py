@@ -6,6 +6,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from engine.config.dataset import Mapping
+from engine.config.joined_texts import source_columns
 
 ROLES = tuple(Mapping.model_fields)
 
@@ -37,8 +38,9 @@ class Roles:
         return {
             column: role
             for role, value in roles
-            for column in (value if isinstance(value, tuple) else (value,))
-            if column is not None
+            for name in (value if isinstance(value, tuple) else (value,))
+            if name is not None
+            for column in source_columns(name)
         }
 
     def assign(self, column: str, role: str | None) -> Self:
@@ -46,7 +48,7 @@ class Roles:
         values: dict[str, Any] = {
             name: tuple(x for x in value if x != column)
             if isinstance(value, tuple)
-            else (None if value == column else value)
+            else (None if value is not None and column in source_columns(value) else value)
             for name, value in asdict(self).items()
         }
         if role is not None:
@@ -61,8 +63,12 @@ class Roles:
         return replace(self, label=label, flags=flags, coders=coders)
 
     def mapping(self) -> Mapping | None:
-        """Convert to a Mapping; None without a text column or if a column has two roles."""
+        """Convert to a Mapping; None without a text column or if the roles are inconsistent."""
         try:
-            return Mapping.model_validate(asdict(self))
+            return self.validated()
         except ValidationError:
             return None
+
+    def validated(self) -> Mapping:
+        """Convert to a Mapping. Raises ValidationError if the roles are inconsistent."""
+        return Mapping.model_validate(asdict(self))

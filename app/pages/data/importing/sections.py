@@ -1,5 +1,6 @@
 """Controls of an import, in groups: files, format, columns, split and name."""
 
+from dataclasses import replace
 from typing import Any, get_origin
 
 from PySide6.QtCore import QStringListModel
@@ -175,6 +176,10 @@ class ColumnsSection(Section):
         self._model = QStringListModel(self)
         self.boxes: dict[str, QComboBox] = {}
         self.lists: dict[str, ColumnsBox] = {}
+        self.template = QLineEdit()
+        self._template_pause = debounced(self, TYPING_PAUSE_MS, self._on_template)
+        self.template.textEdited.connect(lambda _: self._template_pause.start())
+        self.template.editingFinished.connect(self._on_template)
         for role, field in Mapping.model_fields.items():
             box: QComboBox
             if role in LIST_ROLES:
@@ -186,7 +191,11 @@ class ColumnsSection(Section):
                 box.setModel(self._model)
                 box.activated.connect(lambda _: self._on_changed())
             self.add(title_of(role, field), box, help_of(field))
+            if role == "text":
+                self._add_template()
         self.text, self.pair, self.label = (self.boxes[role] for role in ALWAYS_SHOWN)
+        self._text_model = QStringListModel(self)
+        self.text.setModel(self._text_model)
         self.several = ComboBox()
         self.several.addItems([self.tr("Coders of one label"), self.tr("Separate labels")])
         self.several.activated.connect(self._on_several)
@@ -199,11 +208,27 @@ class ColumnsSection(Section):
         self.add_box(self.tr("&Other column roles…"), self.more)
         self._show_rows()
 
+    def _add_template(self) -> None:
+        text = self.tr(
+            "Columns in braces, and what is between them, such as {0}. With [SEP] between two, the "
+            "model reads a pair of texts. Nothing is written for an empty cell."
+        )
+        self.add(self.tr("Template"), self.template, text.format("“{subject}. {body}”"))
+
+    def _on_template(self) -> None:
+        self._template_pause.stop()
+        text = self.template.text().strip()
+        if self.template.isVisibleTo(self) and text != self._state.roles.text:
+            self._state.set_roles(replace(self._state.roles, text=text or None))
+            self._show_roles()
+
     def show_columns(self) -> None:
         if self._columns != self._state.columns:
             self._columns = self._state.columns
             names = [one_line(column[:100]) for column in self._columns]
             self._model.setStringList([self.tr("none"), *names])
+            several = [self.tr("Several columns…")] if len(names) > 1 else []
+            self._text_model.setStringList([*self._model.stringList(), *several])
         self._show_roles()
         self.setEnabled(bool(self._columns))
 
@@ -211,6 +236,12 @@ class ColumnsSection(Section):
         roles = self._state.roles
         for role, box in self.boxes.items():
             box.setCurrentIndex(box_index(getattr(roles, role), self._columns))
+        is_template = roles.text is not None and roles.text not in self._columns
+        if is_template:
+            self.text.setCurrentIndex(len(self._columns) + 1)
+            if self.template.text().strip() != roles.text:
+                self.template.setText(roles.text)
+        self.show_row(self.template, is_template)
         for role, list_box in self.lists.items():
             list_box.show_columns(self._columns, getattr(roles, role))
         preview = self._state.preview
@@ -253,7 +284,12 @@ class ColumnsSection(Section):
         chosen: dict[str, Any] = {
             role: self._columns[box.currentIndex() - 1] if box.currentIndex() > 0 else None
             for role, box in self.boxes.items()
+            if box.currentIndex() <= len(self._columns)
         }
+        if "text" not in chosen:
+            chosen["text"] = self._state.template()
+            if self._state.roles.text in (None, *self._columns):
+                chosen["pair"] = None  # the template has it
         chosen |= {role: list_box.chosen() for role, list_box in self.lists.items()}
         self._state.set_roles(Roles(**chosen))
         self._show_roles()

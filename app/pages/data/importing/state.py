@@ -22,6 +22,8 @@ from app.pages.data.importing.preview import ExamplesState, FilePreview, preview
 from app.pages.data.importing.roles import Roles
 from app.studio import Studio
 from engine.config.dataset import Cleaning, Reading, Source, Split, SplitName
+from engine.config.dataset import Mapping as ColumnMapping
+from engine.config.joined_texts import SEPARATOR
 from engine.data.checks.fixing import FixName, apply_fixes_by_name
 from engine.data.columns.mapping import guess_mapping, guess_note
 from engine.data.datasets.collecting import NO_CLEANING, FileImport, similar_reading
@@ -170,8 +172,14 @@ class ImportState(QObject):
             self.roles, self.columns_note = roles, ""
             if is_first:
                 self._guess_roles()
-            self.examples.show(self.preview, self.roles.mapping())
+            self.examples.show(self.preview, self._mapping())
             self._recount()
+
+    def _mapping(self) -> ColumnMapping | None:
+        """The columns that are read; None before the preview, or if they are inconsistent."""
+        if self.preview is None or column_problems(self.roles, self.preview.columns):
+            return None
+        return self.roles.mapping()
 
     def _guess_roles(self) -> None:
         """Guess the other roles from a text column chosen by the user."""
@@ -182,6 +190,20 @@ class ImportState(QObject):
         mapping, guessed = guess_mapping(columns, [row.cells for row in rows], text)
         if mapping is not None and mapping.text == text:
             self.roles, self.columns_note = Roles.from_mapping(mapping), guess_note(guessed)
+
+    def template(self) -> str | None:
+        """The template in use, or one that joins all columns of texts; a pair of two."""
+        text = self.roles.text
+        if text is not None and text not in self.columns:
+            return text
+        roles = self.roles.columns
+        names = [
+            facts.name
+            for facts in (self.preview.facts if self.preview else ())
+            if roles.get(facts.name, "text" if facts.kind == "text" else "") in ("text", "pair")
+        ]
+        between = f" {SEPARATOR} " if len(names) == 2 else ". "
+        return between.join(f"{{{name}}}" for name in names) or None
 
     def first_cells(self, column: str) -> list[str]:
         """The cells of a column in the first rows."""
@@ -241,7 +263,7 @@ class ImportState(QObject):
             problems.append(Problem.from_error(self.import_problem, is_blocking=False))
         problems += file_problems(self.splits)
         if self.preview is not None:
-            problems += column_problems(self.roles)
+            problems += column_problems(self.roles, self.preview.columns)
         if self.files:
             problems += name_problems(self.name)
         if self.count.problem is not None:
@@ -304,7 +326,7 @@ class ImportState(QObject):
                 notes.append(self.tr("No column looks like text. Please choose one."))
             self.columns_note = join("\n", filter(None, notes))
         self.previewed.emit()
-        self.examples.show(preview, self.roles.mapping())
+        self.examples.show(preview, self._mapping())
         self._recount()
 
     def _changed_note(self) -> str:
@@ -317,9 +339,9 @@ class ImportState(QObject):
         self.checked.emit()
 
     def _recount(self) -> None:
-        mapping, reading, sources = self.roles.mapping(), self.reading, self.sources
+        mapping, reading, sources = self._mapping(), self.reading, self.sources
         self.import_problem = None
-        if self.preview is None or mapping is None or reading is None or not sources:
+        if mapping is None or reading is None or not sources:
             self.count.count(None)
         else:
             self.count.count(FileImport(sources, reading, mapping, self.split, self.cleaning))

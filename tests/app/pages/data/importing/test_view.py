@@ -332,7 +332,7 @@ def test_many_columns_do_not_block_the_window(qtbot, page, write, count):
     rows = [",".join([f"a long text {n}", *[str(n % 2)] * (count - 1)]) for n in range(30)]
     view = load(qtbot, page, write("wide.csv", "\n".join([names, *rows]) + "\n"))
     assert view.rows.columnCount() == 200
-    assert view.columns.text.count() == count + 1
+    assert view.columns.pair.count() == count + 1
     assert any(f"200 of {count:,}" in note for note in view.state.preview.table.notes)
     view.state.set_roles(Roles(f"column{count - 1}", None, "column250"))
     qtbot.waitUntil(lambda: view.state.count.split_rows is not None, timeout=PATIENCE)
@@ -522,3 +522,32 @@ def test_tokens_of_tagged_words_have_their_spans_in_colour(qtbot, page, tagged):
         hues = [shown.hue() for shown in below]
         assert hues == pytest.approx([colour(role).hue() for role in CHART[:2]], abs=9)
         assert "person" in row.accessibleDescription()
+
+
+def test_several_columns_are_joined_by_a_template(qtbot, page, write):
+    rows = [f"Order {n},please send the box {n} again,{n % 2}\n" for n in range(40)]
+    view = load(qtbot, page, write("tickets.csv", "subject,body,queue\n" + "".join(rows)))
+    section, state = view.columns, view.state
+    assert not section.template.isVisibleTo(view)
+    choose(qtbot, section.text, "Several columns…")
+    assert section.template.isVisibleTo(view)
+    assert section.template.text() == "{subject} [SEP] {body}"
+    assert state.roles.columns == {"subject": "text", "body": "text", "queue": "label"}
+    examples = state.examples
+    qtbot.waitUntil(lambda: any(t.segment for one in examples.examples for t in one.tokens))
+    section.template.selectAll()
+    qtbot.keyClicks(section.template, "{subject}: {boby}")
+    qtbot.waitUntil(lambda: "no column “boby”" in state.obstacle())
+    section.template.selectAll()
+    qtbot.keyClicks(section.template, "a [SEP] b [SEP] c")
+    qtbot.waitUntil(lambda: "[SEP] separates two texts" in state.obstacle())
+    section.template.selectAll()
+    qtbot.keyClicks(section.template, "{subject}: {body}")
+    qtbot.waitUntil(lambda: not state.obstacle() and state.count.split_rows is not None)
+    assert_accessible(view)
+    qtbot.mouseClick(view.start, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.dataset is not None and page.dataset.state.dataset is not None)
+    spec = page.dataset.state.dataset.spec
+    assert spec.mapping.template == "{subject}: {body}" and spec.mapping.label == "queue"
+    (row,) = page.dataset.state.dataset.page(0, 1)
+    assert row["{subject}: {body}"] == "Order 0: please send the box 0 again"
