@@ -8,6 +8,7 @@ from engine.checkpoints.other_forms import folder_form
 from engine.data.datasets.packets import SUFFIX
 from engine.data.formats.archives import ARCHIVE_SUFFIX, is_archive, members
 from engine.data.formats.sources import data_suffixes, holds_texts
+from engine.data.word_vectors.reading import USUAL_SUFFIXES, holds_word_vectors
 from engine.errors import BadFile
 from engine.files.regular_file import read_json
 from engine.runs.bundle import is_bundle
@@ -21,6 +22,7 @@ MODEL_FILES = {
     "bert_model.ckpt.index",
 }
 
+VECTOR_SUFFIXES = (*USUAL_SUFFIXES, ARCHIVE_SUFFIX, "")
 JOB_FIELDS = {"task", "base_model", "data"}  # required fields of a job
 MAX_JOB_BYTES = 1_000_000
 
@@ -53,6 +55,8 @@ def _page(path: Path) -> str:
         return "train"
     if path.name in MODEL_FILES or holds_model(path):
         return "models"
+    if is_vectors_file(path):
+        return "models"
     is_data = path.suffix.lower() in (*data_suffixes(), SUFFIX) or not path.suffix
     return "data" if is_data else ""
 
@@ -68,6 +72,11 @@ def holds_model(path: Path) -> bool:
     except BadFile:
         return False  # the page that opens it reports the error
     return any(PurePosixPath(name).name in MODEL_FILES for name in names)
+
+
+def is_vectors_file(path: Path) -> bool:
+    """Return True for a file of word vectors, by its content."""
+    return path.suffix.lower() in VECTOR_SUFFIXES and holds_word_vectors(path)
 
 
 def _is_job(path: Path) -> bool:

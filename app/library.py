@@ -1,4 +1,4 @@
-"""Models and data sets of a home folder.
+"""Models, word vectors and data sets of a home folder.
 
 Entries are cached and read again only after their files change. A damaged folder is listed with its
 problem.
@@ -12,12 +12,14 @@ from typing import Literal
 from engine.checkpoints.elsewhere import hub_cache, models_elsewhere
 from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import DatasetSpec
+from engine.data.word_vectors.facts import read_facts, stored
 from engine.errors import StudioError
 from engine.files.atomic_write import clear_leftovers
 from engine.files.home import Home, subfolders
 from engine.files.regular_file import read_regular
 from engine.files.shipped import included_models
 from engine.messages.reports import CheckpointInfo
+from engine.messages.word_vectors import VectorFacts
 from engine.phrases import phrase
 from engine.system.errors import explain_error, may_exist
 
@@ -41,6 +43,16 @@ class ModelEntry:
     score: float | None = None  # its value; None if not evaluated
     saved: datetime | None = None
     base: Path | None = None  # the checkpoint that its run began with
+
+
+@dataclass(frozen=True)
+class VectorsEntry:
+    """Imported word vectors; `problem` says why they cannot be used."""
+
+    name: str
+    path: Path
+    facts: VectorFacts | None
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,17 @@ def home_models(home: Home) -> list[ModelEntry]:
             replace(entry, saved=datetime.fromtimestamp(modified / 1e9, UTC) if modified else None)
         )
     return models
+
+
+def word_vectors(home: Home) -> list[VectorsEntry]:
+    """List the imported word vectors by name."""
+    entries = []
+    for folder in stored(home):
+        try:
+            entries.append(VectorsEntry(folder.name, folder, read_facts(folder)))
+        except StudioError as error:
+            entries.append(VectorsEntry(folder.name, folder, None, error.problem))
+    return entries
 
 
 def external_models(folder: str) -> list[ModelEntry]:
@@ -134,6 +157,7 @@ def _modified(path: Path) -> int:
 def remove_leftovers(home: Home) -> None:
     """Remove unfinished imports."""
     clear_leftovers(home.models)
+    clear_leftovers(home.vectors)
     clear_leftovers(home.datasets)
     for folder in subfolders(home.datasets):
         clear_leftovers(folder)

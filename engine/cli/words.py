@@ -8,8 +8,9 @@ import typer
 from engine.cli.naming import find_checkpoint
 from engine.cli.options import AsJson, print_loading_notes
 from engine.data.word_vectors.expression import parse
+from engine.data.word_vectors.facts import stored
 from engine.data.word_vectors.spaces import relate_in_file
-from engine.data.word_vectors.store import WordVectors, stored
+from engine.data.word_vectors.store import WordVectors
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.explore.word_relations import RelateWords, WordSpace

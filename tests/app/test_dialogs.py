@@ -49,6 +49,7 @@ from app.widgets.help import open_help
 from app.widgets.screen import available_area
 from app.window import ask_to_close
 from engine.config.job import FromCheckpoint
+from engine.data.word_vectors import reading
 from engine.files.shipped import starter_model
 from tests.app.asking import question
 from tests.app.pages.runs.conftest import MakeRun, make_run  # noqa: F401  # a fixture
@@ -154,6 +155,11 @@ def delete_model(stage: Stage) -> None:
     page._ask_to_delete(page.model.state.model, Uses(("One run",), ("Another",)))
 
 
+def import_vectors(stage: Stage) -> None:
+    page = stage.show(ModelsPage(stage.studio))
+    page._ask_to_import(Path("glove.6B.300d.txt"), reading.Layout(False, False, 300, 400_000, 40))
+
+
 def close(stage: Stage) -> None:
     runs = [
         RunningRun(id="a", name=state, state=state, step=1, steps=9)
@@ -194,6 +200,7 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/runs/run/checkpoints_tab.py _on_deletion_requested": delete_checkpoint,
     "app/pages/data/view.py _ask_to_delete": delete_data,
     "app/pages/models/view.py _ask_to_delete": delete_model,
+    "app/pages/models/view.py _ask_to_import": import_vectors,
     "app/window.py ask_to_close": close,
     "app/exporting/view.py ExportDialog": export,
     "app/pages/runs/run/smaller.py SmallerDialog": smaller,

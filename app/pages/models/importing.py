@@ -6,9 +6,10 @@ from PySide6.QtCore import QStringListModel, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QListView, QToolButton, QWidget
 
 from app.pages.models.state import ModelsState
-from app.pages.models.texts import size_text
+from app.pages.models.texts import size_text, vectors_text
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role
+from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, Page, clear
 from app.widgets.progress import ProgressLine
@@ -16,6 +17,7 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import Text, TextView, visible
 from engine.messages.importing import Imported
 from engine.messages.question import Refused
+from engine.messages.word_vectors import VectorsImported
 
 MAX_NAMES = 5_000  # tensors named in a list
 
@@ -26,12 +28,14 @@ class ImportPage(Page):
     Signals:
         closed: return to the list.
         import_requested: choose another folder.
-        opened: path of the imported model.
+        vectors_requested: choose another file of word vectors.
+        opened: path of the imported model or word vectors.
         tune_requested: path of the imported model, to fine-tune it.
     """
 
     closed = Signal()
     import_requested = Signal()
+    vectors_requested = Signal()
     opened = Signal(object)
     tune_requested = Signal(object)
 
@@ -59,7 +63,9 @@ class ImportPage(Page):
             self.progress.end()
         if state.is_importing or self._outcome.count():
             clear(self._outcome)
-        if state.imported is not None:
+        if isinstance(state.imported, VectorsImported):
+            self._show_vectors(state.imported)
+        elif state.imported is not None:
             self._show_report(name, state.imported)
         elif state.problem is not None:
             self._show_problem(name, state.problem)
@@ -105,6 +111,20 @@ class ImportPage(Page):
         other_button = buttons.plain(self.tr("Import another…"), self.import_requested.emit)
         self._add_buttons(open_button, tune_button, other_button)
 
+    def _show_vectors(self, imported: VectorsImported) -> None:
+        self.set_title(
+            self.tr("“{0}” was imported").format(imported.folder.name), vectors_text(imported.facts)
+        )
+        for remark in imported.facts.remarks():
+            self._outcome.addWidget(Text(translated(remark), selectable=True))
+        open_button = buttons.primary(
+            self.tr("Open the word vectors"),
+            lambda: self.opened.emit(imported.folder),
+            "arrow-right",
+        )
+        other_button = buttons.plain(self.tr("Import another…"), self.vectors_requested.emit)
+        self._add_buttons(open_button, other_button)
+
     def _show_problem(self, name: str, problem: Refused) -> None:
         self.set_title(self.tr("“{0}” could not be imported").format(name), str(self._state.source))
         card = Card()
@@ -117,9 +137,11 @@ class ImportPage(Page):
             details = TextView(self.tr("Details"), "\n".join(lines), height=40 * SPACE)
             card.body.addWidget(details)
         self._outcome.addWidget(card)
-        retry_button = buttons.primary(
-            self.tr("Choose another folder…"), self.import_requested.emit, "folder-open"
-        )
+        if self._state.is_of_vectors:
+            retry = self.tr("Choose another file…"), self.vectors_requested.emit
+        else:
+            retry = self.tr("Choose another folder…"), self.import_requested.emit
+        retry_button = buttons.primary(*retry, "folder-open")
         self._add_buttons(retry_button)
 
     def _add_buttons(self, first: QWidget, *others: QWidget) -> None:

@@ -1,4 +1,4 @@
-"""List, import and deletion of models. No widgets."""
+"""List, import and deletion of models and word vectors. No widgets."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,14 +9,20 @@ from app import background, trash
 from app.drops import MODEL_FILES, holds_model
 from app.explorer import OneTimeWorker
 from app.exporting.state import ExportState
-from app.library import ModelEntry
+from app.library import ModelEntry, VectorsEntry, word_vectors
 from app.studio import Studio
 from app.uses import Uses, read_uses, reads_model
 from engine.checkpoints.archives import find_model_folder, model_name
 from engine.checkpoints.other_forms import folder_form
+from engine.data.word_vectors.reading import (
+    Layout,
+    examine,
+    vectors_name,
+)
 from engine.files.home import free_folder
 from engine.messages.importing import Import, Imported
-from engine.messages.question import Answer, Refused, Working
+from engine.messages.question import Answer, Question, Refused, Working
+from engine.messages.word_vectors import ImportVectors, VectorsImported
 
 
 def model_folder(paths: Sequence[Path]) -> Path | None:
@@ -39,7 +45,7 @@ def model_folder(paths: Sequence[Path]) -> Path | None:
 
 
 class ModelsState(QObject):
-    """The models, and the import of one.
+    """The models and word vectors, and the import of one.
 
     Signals:
         listed: `models` changed.
@@ -53,9 +59,11 @@ class ModelsState(QObject):
         super().__init__(parent)
         self._studio = studio
         self.models: list[ModelEntry] | None = None  # None: not read yet
+        self.vectors: list[VectorsEntry] = []
         self.source: Path | None = None  # of the last import
+        self.is_of_vectors = False  # the last import
         self.working: Working | None = None
-        self.imported: Imported | None = None
+        self.imported: Imported | VectorsImported | None = None
         self.problem: Refused | None = None
         self._reading = background.LatestJob(self)
         self._worker: OneTimeWorker | None = None
@@ -65,14 +73,18 @@ class ModelsState(QObject):
 
     def read_list(self) -> None:
         """Read the list again outside the GUI thread."""
-        self._reading.run(self._studio.models, self._on_list)
+        studio = self._studio
+        self._reading.run(lambda: (studio.models(), word_vectors(studio.home)), self._on_list)
 
-    def _on_list(self, models: list[ModelEntry]) -> None:
-        self.models = models
+    def _on_list(self, lists: tuple[list[ModelEntry], list[VectorsEntry]]) -> None:
+        self.models, self.vectors = lists
         self.listed.emit()
 
     def model_at(self, path: Path) -> ModelEntry | None:
         return next((model for model in self.models or [] if model.path == path), None)
+
+    def vectors_at(self, path: Path) -> VectorsEntry | None:
+        return next((vectors for vectors in self.vectors if vectors.path == path), None)
 
     # ── importing ────────────────────────────────────────────────────────────────────────────
 
@@ -85,17 +97,26 @@ class ModelsState(QObject):
 
         Its name defaults to the folder's name.
         """
+        target = free_folder(self._studio.home.models, name or model_name(source))
+        self._start(source, Import(folder=source, into=target), self.tr("Reading the folder"))
+
+    def examine_vectors(self, source: Path, done: Callable[[Layout], None]) -> None:
+        """Recognise a file of word vectors outside the GUI thread; a notice says what is wrong."""
+        background.run(self, lambda: examine(source), done, self._studio.notices.show)
+
+    def import_vectors(self, source: Path) -> None:
+        """Convert a file of word vectors in a separate process."""
+        target = free_folder(self._studio.home.vectors, vectors_name(source))
+        question = ImportVectors(file=source, into=target)
+        self._start(source, question, self.tr("Reading the file"))
+
+    def _start(self, source: Path, question: Question, stage: str) -> None:
         if self.is_importing:
             return
         self.source, self.imported, self.problem = source, None, None
-        self.working = Working(stage=self.tr("Reading the folder"))
-        target = free_folder(self._studio.home.models, name or model_name(source))
+        self.working, self.is_of_vectors = Working(stage=stage), isinstance(question, ImportVectors)
         self._worker = self._studio.one_time_worker(
-            Import(folder=source, into=target),
-            self._on_imported,
-            self._on_refused,
-            self._on_working,
-            self,
+            question, self._on_imported, self._on_refused, self._on_working, self
         )
         self.importing_changed.emit()
 
@@ -112,7 +133,7 @@ class ModelsState(QObject):
 
     def _on_imported(self, answer: Answer) -> None:
         self._worker, self.working = None, None
-        if isinstance(answer, Imported):
+        if isinstance(answer, Imported | VectorsImported):
             self.imported = answer
         self.importing_changed.emit()
         self._studio.models_changed.emit()
@@ -145,8 +166,8 @@ class ModelsState(QObject):
         record = self._studio.record
         background.run(self, lambda: read_uses(record, lambda job: reads_model(job, folder)), done)
 
-    def delete(self, model: ModelEntry) -> None:
-        """Move an imported model to the trash; a notice offers undo."""
+    def delete(self, model: ModelEntry | VectorsEntry) -> None:
+        """Move an imported model or word vectors to the trash; a notice offers undo."""
         sentence = self.tr("“{0}” was moved to the trash.").format(model.name)
         changed = self._studio.models_changed.emit
         trash.delete(self, self._studio.notices, model.path, sentence, changed)

@@ -1,6 +1,6 @@
 """Texts about a model, for the list and its page."""
 
-from app.library import ModelEntry
+from app.library import ModelEntry, VectorsEntry
 from app.tasks import task_part
 from app.translation import tr
 from app.widgets.entries import Entry
@@ -12,6 +12,7 @@ from engine.config.families import FAMILIES
 from engine.config.families.bert import FAMILY as BERT
 from engine.config.sentence import SentenceSpec
 from engine.messages.reports import CheckpointInfo
+from engine.messages.word_vectors import VectorFacts
 
 ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
 MAX_SHOWN_LABELS = 12
@@ -44,6 +45,53 @@ def model_entry(model: ModelEntry) -> Entry:
         unit=unit,
         mark=_mark(model),
     )
+
+
+def vectors_entry(vectors: VectorsEntry) -> Entry:
+    """Card of word vectors on the list."""
+    if vectors.facts is None:
+        problem = vectors.problem
+        mark = tr("Damaged")
+        return Entry(vectors.path, vectors.name, problem, "triangle-alert", mark=mark, warns=True)
+    facts = vectors.facts
+    return Entry(
+        vectors.path,
+        vectors.name,
+        " · ".join((vectors_text(facts), form_text(facts.form), numbers.size(facts.bytes))),
+        "text",
+        figure=numbers.large_count(facts.words),
+        unit=tr("words"),
+        mark=tr("Word vectors"),
+    )
+
+
+def vectors_text(facts: VectorFacts) -> str:
+    """Number of words, and the size of their vectors."""
+    text = tr("%Ln word(s) with {0} numbers each", facts.words)
+    return text.format(numbers.count(facts.size))
+
+
+def form_text(form: str) -> str:
+    """Form of the file that word vectors were imported from."""
+    names = {"glove": "GloVe", "text": tr("word2vec, text"), "binary": tr("word2vec, binary")}
+    return names[form]
+
+
+def vectors_facts(vectors: VectorsEntry) -> list[tuple[str, str]]:
+    """Properties for the page of word vectors."""
+    facts = vectors.facts
+    rows = [(tr("Folder"), str(vectors.path))]
+    if facts is None:
+        return rows
+    return [
+        (tr("File"), visible(facts.file)),
+        (tr("Form"), form_text(facts.form)),
+        (tr("Words"), numbers.count(facts.words)),
+        (tr("Vector size"), numbers.count(facts.size)),
+        (tr("Case"), tr("cased") if facts.has_capitals else tr("uncased")),
+        (tr("On disk"), numbers.size(facts.bytes)),
+        *rows,
+    ]
 
 
 def _details(info: CheckpointInfo) -> list[str]:

@@ -1,4 +1,4 @@
-"""Models page: the list, the shelf, an import, or one model."""
+"""Models page: the list, the shelf, an import, one model, or word vectors."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,18 +9,21 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLineEdit, QStackedLayout, QStackedWidget, QWidget
 
 from app.deeds import list_commands
+from app.drops import is_vectors_file
 from app.exporting import view as exporting
 from app.hub import HubRequest, ask_consent, file_list
-from app.library import ModelEntry
+from app.library import ModelEntry, VectorsEntry
 from app.pages.models.getting.state import GettingState
 from app.pages.models.getting.view import GettingPage
 from app.pages.models.importing import ImportPage
 from app.pages.models.model.view import MODEL_ACTIONS, ModelView
 from app.pages.models.state import ModelsState, model_folder
-from app.pages.models.texts import model_entry
+from app.pages.models.texts import model_entry, vectors_entry
+from app.pages.models.vectors import VectorsPage
 from app.palette import Command
 from app.studio import Studio
 from app.theme import SPACE
+from app.translation import translated
 from app.uses import Uses
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
@@ -29,8 +32,9 @@ from app.widgets.forms.controls import SearchField, Switch
 from app.widgets.opening import open_address
 from app.widgets.page import EmptyState, Page, size_by_shown
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, without_key
+from app.widgets.text.labels import Text, visible, without_key
 from app.widgets.text.run_texts import provenance
+from engine.data.word_vectors.reading import USUAL_SUFFIXES, Layout
 from engine.messages.hub import PlanPush, Push, Pushed, PushPlanned
 from engine.messages.question import Answer
 
@@ -45,6 +49,7 @@ class ModelsPage(QWidget):
         self._studio = studio
         self.state = ModelsState(studio, self)
         self.model: ModelView | None = None
+        self.vectors: VectorsPage | None = None
         self._pending: Path | None = None  # to open once the list is read
         self._deed = ""  # key of MODEL_ACTIONS, to do then
         self.stack = QStackedWidget()
@@ -64,6 +69,7 @@ class ModelsPage(QWidget):
         for view in (self.list, self.importing, self.getting):
             self.stack.addWidget(view)
         self.importing.import_requested.connect(self.choose_folder)
+        self.importing.vectors_requested.connect(self.choose_vectors)
         self.importing.opened.connect(self.open_model)
         self.importing.closed.connect(self.show_list)
         self.state.listed.connect(self._on_listed)
@@ -87,7 +93,7 @@ class ModelsPage(QWidget):
 
     def commands(self) -> Sequence[Command]:
         """The buttons above the list, for the palette."""
-        buttons = self.list.import_button, self.list.get_button
+        buttons = self.list.vectors_button, self.list.import_button, self.list.get_button
         return [*list_commands(buttons, self._studio, "models", self.tr("Models"), "boxes")]
 
     def named_commands(self) -> Sequence[Command]:
@@ -107,7 +113,9 @@ class ModelsPage(QWidget):
         ]
 
     def place(self) -> object:
-        """The open model, or the list."""
+        """The open model or word vectors, or the list."""
+        if self.vectors is not None and self.stack.currentWidget() is self.vectors:
+            return self.vectors.vectors.path
         is_open = self.model is not None and self.stack.currentWidget() is self.model
         return self.model.state.model.path if is_open and self.model else {"list": True}
 
@@ -121,7 +129,11 @@ class ModelsPage(QWidget):
             self.show_list()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Apply the open model to dropped data, or import a dropped model folder or file."""
+        """Import dropped word vectors, apply the open model to dropped data, or import a dropped
+        model folder or file."""
+        if len(paths) == 1 and is_vectors_file(paths[0]):
+            self.import_vectors(paths[0])
+            return True
         if self.model is not None and self.model.accept_drop(paths):
             return True
         folder = model_folder(paths)
@@ -137,6 +149,30 @@ class ModelsPage(QWidget):
     def choose_folder(self) -> None:
         self._studio.standby.start()
         dialogs.choose_folder(self, self.tr("Import a model folder"), self.import_from)
+
+    def choose_vectors(self) -> None:
+        self._studio.standby.start()
+        suffixes = " ".join(f"*{suffix}" for suffix in (*USUAL_SUFFIXES, ".zip"))
+        filters = [self.tr("Word vectors ({0})").format(suffixes), self.tr("All files (*)")]
+        title = self.tr("Import word vectors of GloVe or word2vec")
+        dialogs.choose_file(self, title, self.import_vectors, filters)
+
+    def import_vectors(self, file: Path) -> None:
+        """Import a file after the size of its mapped copy and the time are said."""
+        self.state.examine_vectors(file, partial(self._ask_to_import, file))
+
+    def _ask_to_import(self, file: Path, layout: Layout) -> None:
+        def start() -> None:
+            self.state.import_vectors(file)
+            self.stack.setCurrentWidget(self.importing)
+
+        dialogs.confirm(
+            self,
+            self.tr("Import “{0}”?").format(visible(file.name)),
+            translated(layout.sentence()),
+            Choice("import", self.tr("&Import"), "primary"),
+            start,
+        )
 
     def import_from(self, folder: Path) -> None:
         self.state.import_model(folder)
@@ -166,6 +202,9 @@ class ModelsPage(QWidget):
         self.list.list.setFocus()
 
     def open_model(self, path: Path) -> None:
+        if (vectors := self.state.vectors_at(path)) is not None:
+            self._open_vectors(vectors)
+            return
         model = self.state.model_at(path)
         if model is None:
             self._pending = path
@@ -186,7 +225,20 @@ class ModelsPage(QWidget):
         if deed:
             view.do(deed)
 
+    def _open_vectors(self, vectors: VectorsEntry) -> None:
+        self._close_model()
+        view = self.vectors = VectorsPage(self._studio, vectors, self.stack)
+        view.closed.connect(self._go_back)
+        view.delete_requested.connect(partial(self._ask_to_delete, vectors, None))
+        self.stack.addWidget(view)
+        self.stack.setCurrentWidget(view)
+        view.back.setFocus()
+
     def _close_model(self) -> None:
+        if self.vectors is not None:
+            self.stack.removeWidget(self.vectors)
+            self.vectors.deleteLater()
+            self.vectors = None
         if self.model is not None:
             self.stack.removeWidget(self.model)
             self.model.deleteLater()
@@ -194,10 +246,10 @@ class ModelsPage(QWidget):
 
     def _on_listed(self) -> None:
         models = self.state.models or []
-        self.list.show_models(models)
+        self.list.show_models(models, self.state.vectors)
         if self._pending is not None:
             path, self._pending = self._pending, None
-            if self.state.model_at(path) is not None:
+            if self.state.model_at(path) or self.state.vectors_at(path):
                 self.open_model(path)
             else:
                 self._studio.notices.error(
@@ -206,19 +258,22 @@ class ModelsPage(QWidget):
                     action=self.tr("Show all models"),
                     act=self.show_list,
                 )
-        elif self.model is not None and self.state.model_at(self.model.state.model.path) is None:
-            self.show_list()
+        elif self.model is not None or self.vectors is not None:
+            opened = self.model.state.model.path if self.model else self.place()
+            assert isinstance(opened, Path)
+            if not self.state.model_at(opened) and not self.state.vectors_at(opened):
+                self.show_list()
 
     def _on_delete(self) -> None:
         assert self.model is not None
         model = self.model.state.model
         self.state.find_uses(model.path, lambda uses: self._ask_to_delete(model, uses))
 
-    def _ask_to_delete(self, model: ModelEntry, uses: Uses) -> None:
+    def _ask_to_delete(self, model: ModelEntry | VectorsEntry, uses: Uses | None) -> None:
         sentences = [
             self.tr("The copy in your home folder moves to the trash."),
-            self.tr("The original folder is not affected."),
-            *uses.sentences(),
+            self.tr("The original is not affected."),
+            *(uses.sentences() if uses is not None else ()),
         ]
         dialogs.confirm(
             self,
@@ -243,7 +298,10 @@ class ModelList(Page):
         )
         self.get_button = buttons.primary(self.tr("&Get a model…"), page.show_getting, "plus")
         self.import_button = buttons.plain(self.tr("&Import…"), page.choose_folder, "folder-open")
-        layouts.extend(self.action_row, self.import_button, self.get_button)
+        self.vectors_button = buttons.plain(self.tr("&Word vectors…"), page.choose_vectors, "text")
+        self.vectors_button.setAccessibleName(self.tr("Import word vectors"))
+        self.vectors_button.setToolTip(self.tr("Import a file of GloVe or word2vec"))
+        layouts.extend(self.action_row, self.vectors_button, self.import_button, self.get_button)
         self.list = EntryList(self.tr("Models"))
         self.list.opened.connect(page.open)
         self.empty = EmptyState(
@@ -274,10 +332,10 @@ class ModelList(Page):
         self._stack.addWidget(self._content)
         self._stack.addWidget(self.empty)
 
-    def show_models(self, models: list[ModelEntry]) -> None:
-        self._entries = [model_entry(model) for model in models]
+    def show_models(self, models: list[ModelEntry], vectors: list[VectorsEntry]) -> None:
+        self._entries = [*map(model_entry, models), *map(vectors_entry, vectors)]
         self._filter()
-        self._stack.setCurrentWidget(self._content if models else self.empty)
+        self._stack.setCurrentWidget(self._content if self._entries else self.empty)
 
     def _filter(self) -> None:
         """List models whose card contains every typed word."""

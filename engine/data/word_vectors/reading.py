@@ -29,6 +29,7 @@ CHUNK = 1 << 22  # bytes
 CHUNK_WORDS = 4_096  # of the binary format
 SAMPLE_LINES = 100
 MAX_SIZE = 100_000  # numbers of a vector
+MAX_PLAUSIBLE = 1e9  # of a number in a vector
 MAX_WORD = 10_000  # bytes
 WRITTEN_PER_SECOND = 200e6  # bytes, on an ordinary disk
 MIN_OBVIOUS_SIZE = 20  # numbers in each line by which a text without a header is recognised
@@ -134,7 +135,8 @@ def examine(path: Path) -> Layout:
     else:
         size = Counter(line.count(b" ") for line in lines[:SAMPLE_LINES]).most_common(1)[0][0]
         words, is_binary = 0, False
-    if not 0 < size <= MAX_SIZE or (not is_binary and not header and not _is_row(lines[0], size)):
+    is_row = _is_binary_row(body, size) if is_binary else header or _is_row(lines[0], size)
+    if not 0 < size <= MAX_SIZE or not is_row:
         raise BadFile(
             path,
             phrase("its first line is neither a word with its numbers nor two numbers."),
@@ -291,6 +293,13 @@ def _count_error(path: Path, layout: Layout, count: int) -> BadFile:
 
 def _is_row(line: bytes, size: int) -> bool:
     return all(map(_is_number, line.rsplit(b" ", size)[1:]))
+
+
+def _is_binary_row(body: bytes, size: int) -> bool:
+    """True if the first numbers are plausible: read as numbers, letters are huge."""
+    numbers = body.partition(b" ")[2][: 4 * size]
+    values = np.frombuffer(numbers[: len(numbers) // 4 * 4], "<f4")
+    return values.size > 0 and bool((np.abs(values) < MAX_PLAUSIBLE).all())
 
 
 def _is_number(field: bytes) -> bool:

@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.data.word_vectors.facts import FACTS, damaged_error, read_facts
 from engine.data.word_vectors.reading import examine, read
-from engine.errors import BadFile, StudioError
+from engine.errors import BadFile
 from engine.files.atomic_write import atomic_folder, check_free_space
-from engine.files.home import Home, subfolders
-from engine.files.regular_file import check_regular, read_regular
+from engine.files.regular_file import check_regular
 from engine.messages.word_vectors import VectorFacts
 from engine.phrases import phrase
 
-FACTS, VECTORS, WORDS = "facts.json", "vectors.npy", "words.arrow"
+VECTORS, WORDS = "vectors.npy", "words.arrow"
 SLICE = 32_768  # vectors compared at a time
 TINY = 1e-30  # a norm of zero gives cosines of zero
 
@@ -100,19 +100,6 @@ def _write_header(out: BinaryIO, rows: int, size: int) -> None:
     np.lib.format.write_array_header_1_0(out, header)
 
 
-def read_facts(folder: Path) -> VectorFacts:
-    """Facts about converted word vectors. Raises StudioError if they are damaged."""
-    try:
-        return VectorFacts.model_validate_json(read_regular(folder / FACTS))
-    except (OSError, ValueError) as error:
-        raise _damaged(folder) from error
-
-
-def stored(home: Home) -> list[Path]:
-    """The folders of converted word vectors, by name."""
-    return subfolders(home.vectors)
-
-
 class Looked(NamedTuple):
     """A word of the file: its row, and the word as the file has it."""
 
@@ -131,9 +118,9 @@ class WordVectors:
             self._norms, self._order = norms.to_numpy(), order.to_numpy()
             self.vectors = np.load(check_regular(folder / VECTORS), mmap_mode="r")  # [V, D]
         except (OSError, ValueError, LookupError, pa.ArrowException) as error:
-            raise _damaged(folder) from error
+            raise damaged_error(folder) from error
         if self.vectors.shape != (len(self._words), self.facts.size):
-            raise _damaged(folder)
+            raise damaged_error(folder)
 
     def __len__(self) -> int:
         return len(self._words)
@@ -185,11 +172,3 @@ def best(
     order = candidates[np.argsort(-cosines[candidates], kind="stable")]
     chosen = [int(row) for row in order if row not in without]
     return [(row, float(cosines[row])) for row in chosen[:top]]
-
-
-def _damaged(folder: Path) -> StudioError:
-    return StudioError(
-        "The word vectors “{name}” are missing or damaged.",
-        "Import their file again.",
-        name=folder.name,
-    )

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from engine.data.word_vectors.expression import parse
+from engine.data.word_vectors.facts import read_facts
 from engine.data.word_vectors.reading import examine, holds_word_vectors, is_meant, vectors_name
 from engine.data.word_vectors.spaces import relate_in_file
-from engine.data.word_vectors.store import WordVectors, convert, read_facts
+from engine.data.word_vectors.store import WordVectors, convert
 from engine.errors import BadFile, StudioError
 from engine.messages.word_vectors import VectorFacts
 from engine.visible import SENTENCE_CHARACTERS
@@ -131,7 +132,11 @@ FAULTS = {
     "a blank line": (3 * ROW + b"\n" + ROW, "line 4: it has 0 numbers"),
     "no number": (3 * ROW + b"b 1 x 3\n", "line 4: it does not have a word and 3 numbers."),
     "not finite": (3 * ROW + b"b 1 nan 3\n", "line 4: a number is not finite."),
-    "not finite in binary": (b"1 2\na " + np.array([1, np.inf], "<f4").tobytes(), "word 1 is not"),
+    "not finite in binary": (
+        b"2 1\na " + np.array(1, "<f4").tobytes() + b"b " + np.array(np.nan, "<f4").tobytes(),
+        "word 2 is not finite",
+    ),
+    "text after two numbers": (b"1 2\nhello world\n", "neither a word with its numbers"),
     "Latin-1": ("é 1 2 3\nà 1 2 3\n".encode("latin-1"), "none of its words is valid UTF-8."),
     "damaged gzip": (gzip.compress(TEXT)[:-30], "damaged or incomplete"),
     "a pickle": (b"\x80\x04\x95abc", "it is a file of gensim or of Python"),
@@ -152,7 +157,8 @@ def test_a_damaged_file_is_refused_in_one_sentence_and_leaves_nothing(take, tmp_
 def test_only_obvious_files_are_recognised(tmp_path):
     names = {
         "small.txt": TEXT, "wide.txt": b"a " + b"1 " * 25 + b"\n", "narrow.txt": ROW,
-        "prose.txt": b"A text.\n", "model.onnx": b"x", "model.zip": b"PK\x03\x04", "w.bin": BINARY,
+        "prose.txt": b"2 5\nA text of two lines.\n",
+        "model.onnx": b"x", "model.zip": b"PK\x03\x04", "w.bin": BINARY,
     }  # fmt: skip
     for name, content in names.items():
         (tmp_path / name).write_bytes(content)
