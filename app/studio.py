@@ -56,8 +56,9 @@ class Studio(QObject):
             page as it was, {"list": True} for its list, a folder (data, models, explore),
             {"data": folder, "row": index} or {"data": folder, "rows": indices, "title": text}
             (data), {"run": id} or {"lineage": key} (runs), {"import": True} (data, models),
-            {"get": group} (models), {"model": folder}, {"data": folder}, {"preset": "first"} or
-            {"preset": "scratch"} (train); with "do": key, also act on a run or a model.
+            {"import": "vectors"} or {"get": group} (models), {"model": folder}, {"data": folder},
+            {"preset": "first"} or {"preset": "scratch"} (train); with "do": key, also act on a run
+            or a model.
         rows_edited: RowEdits, taken by the page of the data set if it is open.
         closing: the record must not be queried any more.
     """

@@ -67,7 +67,9 @@ def relate(checkpoint: Checkpoint, question: RelateWords) -> WordsRelated:
         means = [torch.stack([v for _, v in own]).mean(0) if own else None for own in found]
         for layer in range(last + 1):
             add([None if mean is None else _unit(mean[layer]) for mean in means], layer)
-    return WordsRelated(to=question.number, texts=texts, spaces=tuple(spaces))
+    return WordsRelated(
+        to=question.number, words=words, signs=signs, texts=texts, spaces=tuple(spaces)
+    )
 
 
 class EmbeddingRows:

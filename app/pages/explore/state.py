@@ -39,6 +39,8 @@ class ExploreState(QObject):
         problem_changed: why there are no tokens, or “”.
         model_requested: a panel asks for the model in this folder.
         input_requested: a panel asks to show this TextInput.
+        vectors_requested: a panel asks to import word vectors.
+        vectors_chosen: compare in the word vectors in this folder.
         comparison_requested: a panel asks for a second model.
         chosen_changed: another set of texts.
         page_hidden: unsaved input should be saved.
@@ -58,6 +60,8 @@ class ExploreState(QObject):
     problem_changed = Signal(str)
     model_requested = Signal(object)
     input_requested = Signal(object)
+    vectors_requested = Signal()
+    vectors_chosen = Signal(object)
     comparison_requested = Signal()
     chosen_changed = Signal()
     page_hidden = Signal()

@@ -168,6 +168,9 @@ class ExplorePage(Page):
         explore.sides_changed.connect(self._on_sides)
         explore.model_requested.connect(self.choose)
         explore.input_requested.connect(self.show_input)
+        explore.vectors_requested.connect(
+            partial(studio.navigate.emit, "models", {"import": "vectors"})
+        )
         explore.comparison_requested.connect(self.comparison.begin)
         studio.models_changed.connect(self.read_models)
         explore.chosen_changed.connect(self._start_standby)
@@ -192,6 +195,7 @@ class ExplorePage(Page):
     def arrive(self, argument: Any) -> None:
         """Open with a model, as its folder or as {"model": folder, "text": text, "pair": text}.
 
+        {"vectors": folder} compares in these word vectors,
         {"panel": id} shows a panel if it is offered, {"compare": True} adds a second model,
         {"label": class} is the class to explain, {"choices": texts} the multiple-choice endings.
         """
@@ -206,6 +210,8 @@ class ExplorePage(Page):
             self.state.offer_choices(tuple(values["choices"]))
         if values.get("model") is not None:
             self.choose(Path(values["model"]))
+        if values.get("vectors") is not None:
+            self.state.vectors_chosen.emit(values["vectors"])
         panel = self.bench.docks.get(str(values.get("panel")))
         if panel is not None and panel.description.is_offered(self.state):
             self.bench.show_panel(panel.description.id)

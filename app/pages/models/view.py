@@ -75,9 +75,9 @@ class ModelsPage(QWidget):
         self.state.listed.connect(self._on_listed)
 
     def arrive(self, argument: object = None) -> None:
-        """Open a model by its folder, also to act by {"model": folder, "do": key}, the list for
-        {"list": True}, the import dialog for {"import": True}, the shelf for {"get": group}, “” for
-        all groups; None changes nothing."""
+        """Open a model or word vectors by their folder, also to act by {"model": folder, "do":
+        key}, the list for {"list": True}, the import dialog for {"import": True} or {"import":
+        "vectors"}, the shelf for {"get": group}, “” for all groups; None changes nothing."""
         self.state.read_list()
         request: dict[str, Any] = argument if isinstance(argument, dict) else {}
         self._deed = str(request.get("do", ""))
@@ -86,6 +86,8 @@ class ModelsPage(QWidget):
             self._pending = None if self.place() == path and not self._deed else path
         elif isinstance(argument, dict) and argument.get("list"):
             self.show_list()
+        elif isinstance(argument, dict) and argument.get("import") == "vectors":
+            self.choose_vectors()
         elif isinstance(argument, dict) and argument.get("import"):
             self.choose_folder()
         elif isinstance(argument, dict) and "get" in argument:

@@ -36,6 +36,8 @@ class WordsRelated(Answer):
     """The file, the rows, and every layer or, of a single word, every occurrence."""
 
     kind: Literal["words_related"] = "words_related"
+    words: tuple[str, ...]
+    signs: tuple[int, ...]
     texts: tuple[str, ...]
     spaces: tuple[WordSpace, ...]
 

@@ -1,6 +1,7 @@
 """One word in the page's text and in others typed here, and its nearest neighbours."""
 
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
@@ -9,6 +10,7 @@ from app import background
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, TextInput, clean_text
+from app.pages.explore.panels.vectors.static import StaticState
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.state import ExploreState
 from engine.data.datasets.text_sets import load_rows, typed_pairs
@@ -19,14 +21,16 @@ from engine.messages.explore.word_vectors import (
     FindTokens,
     FindWords,
     NearWord,
+    SaveWordVectors,
     TokensFound,
     WordCompared,
     WordLayer,
     WordPlace,
     WordsFound,
+    WordVectorsSaved,
 )
 
-View = Literal["cosines", "tokens", "words"]
+View = Literal["cosines", "tokens", "words", "static"]
 MAX_TEXTS = 100
 SAMPLE_SIZE = 100  # texts whose words are counted to estimate the size of an index
 CONTEXT_CHARACTERS = 24  # on either side of a word
@@ -62,14 +66,23 @@ class VectorsState(QObject):
         self.query.changed.connect(self._on_query)
         self.tokens = LiveQuery(explore, explorer, self._tokens_question)
         self.tokens.changed.connect(self.changed)
+        self.static = StaticState(
+            explore, explorer, home, lambda: self.word, self._texts, lambda: self._layer
+        )
+        self.static.changed.connect(self.changed)
+        explore.vectors_chosen.connect(self._on_vectors_chosen)
+        self.saved: WordVectorsSaved | None = None
+        self.saving = SetWork(start_worker, self)
+        self.saving.answer_received.connect(self._on_answer_received)
+        self.saving.changed.connect(self.changed)
         self.work = SetWork(start_worker, self)
         self.work.answer_received.connect(self._on_answer_received)
         self.work.changed.connect(self.changed)
         explore.chosen_changed.connect(self._estimate_size)
         explore.model_changed.connect(self._reset)
         explore.heads_off_changed.connect(self._reset)
-        explore.picked_changed.connect(lambda _: self.query.invalidate())
-        explore.heads_off_changed.connect(self.query.invalidate)
+        explore.picked_changed.connect(lambda _: self._invalidate())
+        explore.heads_off_changed.connect(self._invalidate)
 
     @property
     def word(self) -> str:
@@ -110,25 +123,27 @@ class VectorsState(QObject):
 
     def set_word(self, word: str) -> None:
         self.typed_word = clean_text(word.strip())
-        self.query.invalidate()
+        self._invalidate()
 
     def set_texts(self, typed: str) -> None:
         """Set the other texts, one per line."""
         lines = (clean_text(line.strip()) for line in typed.splitlines())
         self.other_texts = tuple(line for line in lines if line)[:MAX_TEXTS]
-        self.query.invalidate()
+        self._invalidate()
 
     def set_layer(self, layer: int) -> None:
         if layer != self.layer:
             self._layer = layer
             self.layer_changed.emit()
             self.tokens.invalidate()
+            self.static.query.invalidate()
 
     # ── nearest words ────────────────────────────────────────────────────────────────────────
 
     def show(self, view: View) -> None:
         """Show the cosines, or the neighbours of one mention."""
         self.view = view
+        self.static.set_shown(view == "static")
         self._estimate_size()
         self.tokens.invalidate()
         self.changed.emit()
@@ -161,9 +176,26 @@ class VectorsState(QObject):
         """Search the words of the chosen texts, or continue."""
         question = self._words_question()
         if question is not None:
-            self.near_words, self.near_words_question = None, question
+            self.near_words, self.near_words_question, self.saved = None, question, None
             self.source = self.explore.chosen
             self.work.start(question)
+
+    def save(self, file: Path) -> None:
+        """Write the vectors of the word in all chosen texts, at the shown layer, to a file."""
+        chosen, checkpoint = self.explore.chosen, self.explore.first.checkpoint
+        if chosen is None or checkpoint is None or not self.word:
+            return
+        self.saved = None
+        self.saving.start(
+            SaveWordVectors(
+                checkpoint=checkpoint,
+                texts=chosen.texts,
+                word=self.word,
+                layer=self.layer if self.answer is not None else self._layer,
+                file=file,
+                **self.explore.first.ablation,
+            )
+        )
 
     def show_input(self, word: NearWord) -> None:
         self.explore.input_requested.emit(TextInput(clean_text(word.text), None))
@@ -205,6 +237,9 @@ class VectorsState(QObject):
         if isinstance(answer, WordsFound):
             self.near_words = answer
             self.changed.emit()
+        elif isinstance(answer, WordVectorsSaved) and answer.is_final:
+            self.saved = answer
+            self.changed.emit()
 
     def _estimate_size(self) -> None:
         self.index_bytes = None
@@ -228,14 +263,30 @@ class VectorsState(QObject):
 
     def _reset(self) -> None:
         self.near_words, self.near_words_question, self.source = None, None, None
+        self.saved = None
         self.work.clear()
+        self.saving.clear()
         self._estimate_size()
 
     def _question(self, side: ModelInput) -> CompareWord | None:
         if side.checkpoint is None or not self.word:
             return None
-        texts = tuple(dict.fromkeys((*(t for t in side.texts if t.strip()), *self.other_texts)))
-        return CompareWord(checkpoint=side.checkpoint, word=self.word, texts=texts, **side.ablation)
+        return CompareWord(
+            checkpoint=side.checkpoint, word=self.word, texts=self._texts(side), **side.ablation
+        )
+
+    def _texts(self, side: ModelInput) -> tuple[str, ...]:
+        texts = (text for text in side.texts if text.strip())
+        return tuple(dict.fromkeys((*texts, *self.other_texts)))
+
+    def _invalidate(self) -> None:
+        self.saved = None
+        self.query.invalidate()
+        self.static.query.invalidate()
+
+    def _on_vectors_chosen(self, folder: Path) -> None:
+        self.static.choose(folder)
+        self.show("static")
 
 
 def format_mention(text: str, start: int, end: int) -> str:

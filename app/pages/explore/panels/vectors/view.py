@@ -11,7 +11,9 @@ from app.notices import Notices
 from app.pages.explore.captions import layer_title, source
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.vectors import static
 from app.pages.explore.panels.vectors.state import VectorsState, format_mention
+from app.pages.explore.panels.vectors.static import StaticPage
 from app.pages.explore.paper import paint_matrix
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
@@ -22,13 +24,16 @@ from app.widgets import buttons, layouts
 from app.widgets.charts.bars import Bar, bars_figure
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.dialogs import ask_for_file
 from app.widgets.page import EmptyState, Stack
 from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal, size
+from engine.messages.explore.word_vectors import WordVectorsSaved
 
 DIGITS = 3
+SUFFIXES = (".parquet", ".npy", ".jsonl")  # of saved vectors, the default first
 EXAMPLE = (  # a word with two meanings, and texts with it
     "state",
     "The state of New York borders on Canada.",
@@ -53,7 +58,7 @@ class VectorsView(Panel):
     """Cosines and neighbours of a word; a row of the layer table chooses the layer."""
 
     def __init__(self, state: VectorsState, notices: Notices) -> None:
-        super().__init__([state.query, state.tokens])
+        super().__init__([state.query, state.tokens, state.static.query])
         self._state = state
         self.word, self.texts = QLineEdit(), QPlainTextEdit()
         self.word.setAccessibleName(self.tr("Word to compare"))
@@ -73,14 +78,23 @@ class VectorsView(Panel):
                 ("cosines", self.tr("Occurrences")),
                 ("tokens", self.tr("Nearest tokens")),
                 ("words", self.tr("Nearest in texts")),
+                ("static", self.tr("Static vectors")),
             ],
         )
         self.near_tokens = NumbersTable(self.tr("Nearest tokens of the vocabulary"), 1)
         self.near_words = NumbersTable(self.tr("Nearest words of the chosen texts"), 1)
         self.bar = SetBar(state.work, state.explore, self.tr("&Find"), state.find, self._obstacle)
-        for table in (self.near_tokens, self.near_words):
+        self.static = StaticPage(state.static)
+        for table in (self.near_tokens, self.near_words, self.static.near, self.static.cosines):
             self.figure_button.offer_on(table)
-        words_page = layouts.page(self.bar, (self.near_words, 1), spacing=SPACE)
+        self.save_bar = SetBar(
+            state.saving,
+            state.explore,
+            self.tr("Sa&ve its vectors…"),
+            self._on_save,
+            self._save_obstacle,
+        )
+        words_page = layouts.page(self.bar, (self.near_words, 1), self.save_bar, spacing=SPACE)
         self.empty = EmptyState(
             "boxes",
             self.tr("Vectors of a word in several texts"),
@@ -88,7 +102,7 @@ class VectorsView(Panel):
             buttons.primary(self.tr("&Try an example"), self._on_example, "play"),
         )
         self.pages = QStackedWidget()
-        for page in (self.matrix, self.near_tokens, words_page):
+        for page in (self.matrix, self.near_tokens, words_page, self.static):
             self.pages.addWidget(page)
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self.word.textEdited.connect(lambda _: self._pause.start())
@@ -111,6 +125,19 @@ class VectorsView(Panel):
         state.explore.picked_changed.connect(lambda _: self.show_state())
         self.show_state()
 
+    def set_active(self, active: bool) -> None:
+        super().set_active(active)
+        if active:
+            self._state.static.read()
+
+    def _on_save(self) -> None:
+        name = f"{self._state.word}.parquet".replace("/", "-")
+        title = self.tr("Save the vectors of the word")
+        ask_for_file(self, title, name, SUFFIXES, self._state.save)
+
+    def _save_obstacle(self) -> str:
+        return "" if self._state.word else self._select_text()
+
     def _on_typed(self) -> None:
         self._pause.stop()
         self._state.set_word(self.word.text())
@@ -125,7 +152,7 @@ class VectorsView(Panel):
     def show_state(self) -> None:
         state = self._state
         answer, shown = state.answer, state.shown_layer
-        self.results.setCurrentIndex(0 if answer is None else 1)
+        self.results.setCurrentIndex(0 if answer is None and state.view != "static" else 1)
         self.layers.setVisible(answer is not None)
         self.layers.show_rows(*self._layer_rows())
         if answer is not None and self.layers.currentIndex().row() != state.layer:
@@ -146,12 +173,16 @@ class VectorsView(Panel):
         self.near_tokens.show_rows(*self._token_rows())
         self.near_words.show_rows(*self._word_rows())
         self.bar.show_state()
+        self.save_bar.show_state()
+        self.static.show_state()
         self.title.setText(self._title())
         self.note.setText(self._note())
         self.figure_button.refresh()
 
     def _title(self) -> str:
         state, answer = self._state, self._state.answer
+        if state.view == "static":
+            return self.tr("Words in static vectors and in the model")
         if answer is None:
             return ""
         if state.view == "cosines":
@@ -189,9 +220,10 @@ class VectorsView(Panel):
         ]
 
     def _obstacle(self) -> str:
-        if self._state.chosen_mention is None:
-            return self.tr("Select a word of the text above, or type one.")
-        return ""
+        return self._select_text() if self._state.chosen_mention is None else ""
+
+    def _select_text(self) -> str:
+        return self.tr("Select a word of the text above, or type one.")
 
     def _on_activated(self, index: QModelIndex) -> None:
         nearest = self._state.near_words
@@ -226,10 +258,12 @@ class VectorsView(Panel):
 
     def _note(self) -> str:
         state = self._state
+        if state.view == "static":
+            return self.static.note()
         if state.query.problem:
             return state.query.problem
         if not state.word:
-            return self.tr("Select a word of the text above, or type one.")
+            return self._select_text()
         answer = state.answer
         if answer is None:
             return self.tr("Running the model …")
@@ -262,6 +296,8 @@ class VectorsView(Panel):
 
     def _words_note(self) -> str:
         state, nearest, chosen = self._state, self._state.near_words, self._state.source
+        if state.saved is not None:
+            return self._saved_note(state.saved)
         if nearest is not None and chosen is not None:
             text = self.tr("Of %Ln word(s) of {0}.", "", nearest.vectors)
             parts = [text.format(chosen.name)]
@@ -280,9 +316,26 @@ class VectorsView(Panel):
         )
         return text.format(size(state.index_bytes))
 
+    def _saved_note(self, saved: WordVectorsSaved) -> str:
+        text = self.tr("%Ln vector(s) of the word were written to {0}.", "", saved.vectors)
+        parts = [text.format(saved.file.name)]
+        if saved.file.suffix == ".npy":
+            parts.append(self.tr("Their texts are in a .csv of that name."))
+        if saved.unread:
+            parts.append(
+                self.tr(
+                    "%Ln further occurrence(s) come after the last token that the model reads.",
+                    "",
+                    saved.unread,
+                )
+            )
+        return " ".join(parts)
+
 
 def make_figure(state: VectorsState) -> Figure | None:
     """Figure of the displayed view; None without an answer."""
+    if state.view == "static":
+        return static.make_figure(state.static)
     answer, shown = state.answer, state.shown_layer
     if state.view != "cosines":
         return _make_nearest_figure(state)

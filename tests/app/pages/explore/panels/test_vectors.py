@@ -1,12 +1,18 @@
 """Vectors of one word in several texts, in the window."""
 
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
+from app.pages.explore.panels.vectors import view as vectors_view
 from app.pages.explore.panels.vectors.view import make_figure
 from app.widgets.charts import figure as figures
+from engine.data.word_vectors.store import convert
 from tests.app.accessible import assert_accessible
 
 
@@ -128,3 +134,95 @@ def test_nearest_tokens_belong_to_the_selected_occurrence(page, explorer, wait, 
     view.matrix.selectRow(1)
     wait(lambda: explorer.of_kind("find_tokens")[-1].text == "a cat sat")
     assert view.title.full_text().endswith("a [cat] sat")
+
+
+@pytest.fixture
+def animals(home, tmp_path) -> Path:
+    """Imported word vectors, in lower case."""
+    file = tmp_path / "animals.txt"
+    file.write_text("cat 1 2 3\ndog 1 2 2\nmat -1 0 1\nsat 0 1 1\nbird 2 2 3\n")
+    convert(file, home.vectors / "animals", lambda _: None)
+    return home.vectors / "animals"
+
+
+def test_static_vectors_stand_beside_rows_and_occurrences(
+    page, animals, explorer, wait, qtbot, studio
+):
+    """Three actions: the panel, a word, Static vectors; then an analogy is typed."""
+    view = compare_words(page, explorer, wait)
+    state = view._state.static
+    wait(lambda: state.entries)
+    choose(view, "static")
+    wait(lambda: explorer.of_kind("relate_words"))
+    question = explorer.of_kind("relate_words")[-1]
+    assert (question.words, question.vectors, question.layer) == (("cat",), animals, 3)
+    answer = explorer.compute(question)
+    header = [column.title for column in view.static.near.rows.columns]
+    assert header == ["animals", "Embedding rows", "Layer 3, occurrence 1"]
+    assert [row[0] for row in view.static.near.rows.rows[:2]] == ["0.980 dog", "0.972 bird"]
+    token = answer.spaces[1].nearest[0]
+    assert view.static.near.rows.rows[0][1] == f"{token.cosine:.3f} {token.token}"
+    assert not view.static.cosines.isVisible() and "left out of the nearest" in view.note.text()
+    qtbot.keyClicks(view.static.words, "Cat - mat + zebra")
+    wait(lambda: len(explorer.of_kind("relate_words")[-1].words) == 3)
+    question = explorer.of_kind("relate_words")[-1]
+    assert (question.words, question.signs) == (("Cat", "mat", "zebra"), (1, -1, 1))
+    explorer.compute(question)
+    note = view.note.text()
+    assert "Not in animals: “zebra”." in note and "Not in Embedding rows: “zebra”." in note
+    assert "“Cat” is looked up as “cat”." in note and "In none of the texts: “zebra”." in note
+    rows = view.static.cosines.rows.rows
+    assert [row[0] for row in rows] == [
+        "animals", "Embedding rows", "Embeddings", "Layer 1", "Layer 2", "Layer 3",
+    ]  # fmt: skip
+    assert rows[0][1:] == ("0.378", "–", "–") and make_figure(view._state) is None
+    view.static.words.clear()
+    qtbot.keyClicks(view.static.words, "cat + mat")
+    QTest.keyClick(view.static.words, Qt.Key.Key_Return)
+    answer = explorer.compute(explorer.of_kind("relate_words")[-1])
+    assert "Layer 3" in [column.title for column in view.static.near.rows.columns]
+    figure = make_figure(view._state)
+    table = figure.table()
+    assert table.header == ("space", "rank", "word", "cosine") and len(figure.array)
+    assert ("animals", 0, "cat – mat", answer.spaces[0].cosines[0]) in table.rows
+    assert figure.caption.endswith(source(page.state)) and b"dog" in figures.svg(figure)
+    view.layers.selectRow(1)
+    wait(lambda: explorer.of_kind("relate_words")[-1].layer == 1)
+    assert_accessible(view)
+    view.static.words.clear()
+    qtbot.keyClicks(view.static.words, "cat +")
+    wait(lambda: "Type one word" in view.note.text())
+
+
+def test_word_vectors_are_requested_and_opened_from_the_models_page(
+    page, animals, explorer, wait, qtbot, studio
+):
+    asked = []
+    studio.navigate.connect(lambda key, argument: asked.append((key, argument)))
+    page.arrive({"panel": "vectors", "vectors": animals})
+    view = page.bench.docks["vectors"].panel
+    wait(lambda: view.static.isVisible() and view.static.vectors.currentText() == "animals")
+    qtbot.mouseClick(view.static.add, Qt.MouseButton.LeftButton)
+    assert asked == [("models", {"import": "vectors"})]
+
+
+def test_vectors_of_the_word_in_many_texts_are_saved(
+    page, choose_texts, explorer, workers, wait, qtbot, tmp_path, monkeypatch
+):
+    """Two actions after the word: the button, and the name of the file."""
+    choose_texts(page, "a cat sat", "the mat", "the cat sat on the cat")
+    view = compare_words(page, explorer, wait)
+    choose(view, "words")
+    view.layers.selectRow(1)
+    for name in ("cat.parquet", "cat.npy"):
+        file = tmp_path / name
+        monkeypatch.setattr(vectors_view, "ask_for_file", lambda *args, file=file: args[-1](file))
+        view._state.saved = None
+        qtbot.mouseClick(view.save_bar.run, Qt.MouseButton.LeftButton)
+        wait(lambda: view._state.saved is not None and not view._state.saving.is_running)
+        assert f"3 vector(s) of the word were written to {name}." in view.note.text()
+    assert "a .csv of that name" in view.note.text()
+    assert (workers.questions[-1].layer, np.load(tmp_path / "cat.npy").shape) == (1, (3, 16))
+    assert pq.read_table(tmp_path / "cat.parquet")["row"].to_pylist() == [1, 3, 3]
+    view._state.set_word("dog")
+    assert view._state.saved is None
