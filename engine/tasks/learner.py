@@ -72,13 +72,13 @@ class Batch(NamedTuple):
     indices: Tensor | None = None  # int64 [B], of the examples
     inputs_per_example: int = 1  # rows of each example, consecutive
     unpadded: Plan | None = None  # see `plan`
-    windows: Tensor | None = None  # int64 [B, K], inputs of each example, -1 for none; None: fixed
+    # int64 [B * E, K], rows of each of E texts of an example, -1 for none; None: one row for each
+    windows: Tensor | None = None
 
     @property
     def size(self) -> int:
-        if self.windows is not None:
-            return len(self.windows)
-        return len(self.tokens) // self.inputs_per_example
+        inputs = self.tokens if self.windows is None else self.windows
+        return len(inputs) // self.inputs_per_example
 
     @property
     def lengths(self) -> np.ndarray:
@@ -87,9 +87,8 @@ class Batch(NamedTuple):
         if self.windows is not None:
             windows = self.windows.numpy()
             lengths = np.where(windows >= 0, lengths[windows], 0).sum(1)
-        else:
-            lengths = lengths.reshape(-1, self.inputs_per_example).max(1)
-        return lengths
+        longest: NDArray[np.int64] = lengths.reshape(-1, self.inputs_per_example).max(1)
+        return longest
 
     @property
     def _input_lengths(self) -> np.ndarray:
@@ -101,10 +100,11 @@ class Batch(NamedTuple):
 
     def _input_rows(self, indices: np.ndarray) -> np.ndarray:
         """Input rows of examples, int64."""
+        rows = input_rows(indices, self.inputs_per_example)
         if self.windows is None:
-            return input_rows(indices, self.inputs_per_example)
-        rows: np.ndarray = self.windows.numpy()[indices]
-        return rows[rows >= 0]
+            return rows
+        windows: np.ndarray = self.windows.numpy()[rows]
+        return windows[windows >= 0]
 
     def to(self, device: torch.device) -> "Batch":
         """Move to a device, with its plan; see `copy_together`."""
@@ -188,7 +188,11 @@ class Batch(NamedTuple):
             None if self.nsp_targets is None else self.nsp_targets[selected],
             None if self.indices is None else self.indices[selected],
             self.inputs_per_example,
-            windows=None if self.windows is None else number_windows(self.windows[selected]),
+            windows=None
+            if self.windows is None
+            else number_windows(
+                self.windows[torch.from_numpy(input_rows(indices, self.inputs_per_example))]
+            ),
         )
 
     @property
@@ -248,8 +252,8 @@ class Examples:
 class WindowGroups(Examples):
     """Texts as examples of training end to end, each several windows.
 
-    A batch has at most `limit` windows of a text, drawn at random. `targets` are those of texts,
-    and `owners` the text of each window.
+    A batch has at most `limit` windows of a text, drawn at random, or the first one if it is 0.
+    `targets` are those of examples, and `owners` the text of each window.
     """
 
     limit: int = 1
@@ -258,7 +262,7 @@ class WindowGroups(Examples):
         return values
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return (len(self._starts) - 1) // self.inputs_per_example
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
@@ -268,18 +272,19 @@ class WindowGroups(Examples):
 
     @property
     def lengths(self) -> np.ndarray:
-        """Expected tokens of the windows of a text in a batch, int64 [texts]."""
+        """Expected tokens of the windows of the longest text of an example, int64 [examples]."""
         counts = np.diff(self._starts)
         tokens = np.add.reduceat(self.tokenized.lengths, self._starts[:-1])
-        lengths: np.ndarray = -(-tokens * np.minimum(counts, self.limit) // counts)
-        return lengths
+        lengths: np.ndarray = -(-tokens * np.minimum(counts, max(1, self.limit)) // counts)
+        longest: np.ndarray = lengths.reshape(-1, self.inputs_per_example).max(1)
+        return longest
 
     def draw(self, indices: np.ndarray, rng: Generator) -> tuple[np.ndarray, Tensor]:
-        """Draw windows of these texts: the rows in `tokenized`, and `Batch.windows`."""
-        counts = np.diff(self._starts)[indices]
+        """Draw windows of these examples: the rows in `tokenized`, and `Batch.windows`."""
+        texts = input_rows(indices, self.inputs_per_example)
         drawn = [
-            np.sort(rng.permutation(count)[: self.limit]) + first
-            for first, count in zip(self._starts[indices], counts, strict=True)
+            first + (np.sort(rng.permutation(count)[: self.limit]) if self.limit else np.arange(1))
+            for first, count in zip(self._starts[texts], np.diff(self._starts)[texts], strict=True)
         ]
         windows = np.full((len(drawn), max(map(len, drawn))), -1)
         for row, some in enumerate(drawn):

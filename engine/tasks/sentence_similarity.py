@@ -6,8 +6,10 @@ ranking (Henderson et al. 2017, §4) and the triplet loss. Shapes: B rows, E inp
 size of a vector, N rows of a data set.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config.sentence import SentenceSpec
+from engine.config.task import Aggregation
 from engine.config.tasks.sentence_similarity import Objective, SentenceSimilarity
 from engine.data.columns.numbers import parse_number, parse_numbers
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import open_cached, tokenize_examples
+from engine.data.tokenized.windows import tokenize_windows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.evaluation.sentence_similarity import (
@@ -40,6 +44,7 @@ from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks.baselines import EPSILON, add_word, tfidf
+from engine.tasks.evaluating import collect_predictions
 from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
@@ -51,6 +56,10 @@ from engine.tasks.learner import (
     Losses,
     PredictionCollector,
     TaskPredictions,
+    WindowGroups,
+    first_windows,
+    pool_rows,
+    pool_windows,
 )
 from engine.tasks.learner import random_tokens as random_ids
 from engine.tasks.regression import format_numbers, value_range
@@ -59,6 +68,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 RANK_CHUNK = 32  # texts that a baseline ranks at a time
 CANDIDATES = 32  # candidates of the validation loss
+LENGTH_TOLERANCE = 1e-4
 VECTOR = "vector"  # record name of the vector of a single text
 METRICS: dict[Objective, tuple[str, ...]] = {
     "cosine": ("spearman", "pearson", "loss"),
@@ -75,6 +85,17 @@ class TextGroups(Examples):
     """
 
     objective: Objective = "in_batch_negatives"
+
+
+@dataclass
+class RowsInWindows(TextGroups):
+    """Rows whose texts are read in windows, which are the examples.
+
+    `owners` is the text of each window, and `texts_per_row` their number in a row; `targets` are
+    those of rows.
+    """
+
+    texts_per_row: int = 1
 
 
 class SentenceSimilarityLearner(Learner):
@@ -108,7 +129,8 @@ class SentenceSimilarityLearner(Learner):
 
     @property
     def tokenization(self) -> str:
-        return f"sentences {self._objective} {self._prompt}"
+        windows = f"windows-{self.task.doc_stride} " if self.task.reads_windows else ""
+        return f"{windows}sentences {self._objective} {self._prompt}"
 
     def fit_network(self, network: Network) -> None:
         sentence = network.heads.sentence
@@ -154,11 +176,42 @@ class SentenceSimilarityLearner(Learner):
         columns = text_columns(rows, objective)
         targets = self._targets(rows, objective, columns)
         count = len(columns)
+        if self.task.reads_windows:
+            texts = [self._prompt + text for row in zip(*columns, strict=True) for text in row]
+            length, stride = self.task.with_window(max_length).window_length, self.task.doc_stride
+            cut = tokenize_windows(texts, None, tokenizer, length, stride, folder, progress)
+            return RowsInWindows(
+                cut.tokenized, targets, owners=cut.owners, objective=objective, texts_per_row=count
+            )
         tokenized = open_cached(folder)
         if tokenized is None:
             texts = [self._prompt + text for row in zip(*columns, strict=True) for text in row]
             tokenized = tokenize_examples(texts, None, tokenizer, max_length, folder, progress)
         return TextGroups(tokenized, targets, count, objective=objective)
+
+    def row(self, examples: Examples, index: int) -> int | None:
+        row = super().row(examples, index)
+        if isinstance(examples, RowsInWindows) and row is not None:
+            return row // examples.texts_per_row
+        return row
+
+    def training_examples(self, examples: Examples) -> Examples:
+        if not isinstance(examples, RowsInWindows):
+            return examples
+        return WindowGroups(
+            examples.tokenized,
+            examples.targets,
+            examples.texts_per_row,
+            owners=examples.owners,
+            limit=self.task.windows_per_text,
+        )
+
+    def batch(
+        self, examples: Examples, indices: np.ndarray, tokenizer: Tokenizer, rng: Generator
+    ) -> Batch:
+        if isinstance(examples, RowsInWindows):  # windows have no targets
+            examples = Examples(examples.tokenized)
+        return super().batch(examples, indices, tokenizer, rng)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         names = [phrase("text"), phrase("belongs to it"), phrase("does not belong to it")]
@@ -183,6 +236,9 @@ class SentenceSimilarityLearner(Learner):
     def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
         vectors = network.logits(*batch.inputs)  # [B * E, D]
+        if batch.windows is not None:
+            vectors = pool_windows(vectors, batch.windows, self.task.aggregate)
+            vectors = F.normalize(vectors, dim=-1) if _normalises(network) else vectors
         texts = vectors.view(batch.size, batch.inputs_per_example, -1).unbind(1)  # E of [B, D]
         if self._objective == "cosine":
             losses = (F.cosine_similarity(texts[0], texts[1]) - batch.targets) ** 2  # [B]
@@ -198,11 +254,18 @@ class SentenceSimilarityLearner(Learner):
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         if not (question.pair or "").strip():
             raise StudioError("This model compares two texts.", "Type a second text.")
-        first, second = text_vectors(checkpoint, [question.text, question.pair or ""])
+        texts = [question.text, question.pair or ""]
+        if self.task.reads_windows:
+            rows = Rows(texts)
+            collector = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint))
+            records = collector.predictions()
+            first, second = (torch.from_numpy(record[VECTOR]) for record in records)
+        else:
+            first, second = text_vectors(checkpoint, texts)
         return Predicted(
             task=self.task.kind,
             tokens=inputs.records,
-            truncated=inputs.truncated,
+            truncated=inputs.truncated and self.task.truncates,
             value=float(F.cosine_similarity(first, second, dim=0)),
             range=(0.0, 1.0),
         )
@@ -213,10 +276,18 @@ class SentenceSimilarityLearner(Learner):
     def make_metrics(self, examples: Examples) -> PredictionCollector:
         """Rows of a single text get their vectors only."""
         assert isinstance(examples, TextGroups)
-        if examples.inputs_per_example == 1:
-            return VectorCollector(len(examples))
         count, inputs = len(examples), examples.inputs_per_example
-        return SimilarityCollector(count, inputs, examples.targets, examples.objective, self.task)
+        if isinstance(examples, RowsInWindows):
+            assert examples.owners is not None
+            inputs = examples.texts_per_row
+            count = len(first_windows(examples.owners)) // inputs
+        collector: VectorCollector | SimilarityCollector = VectorCollector(count)
+        if inputs > 1:
+            arguments = count, inputs, examples.targets, examples.objective, self.task
+            collector = SimilarityCollector(*arguments)
+        if not isinstance(examples, RowsInWindows):
+            return collector
+        return WindowVectors(collector, examples, self.task.aggregate)
 
     def make_collector(self, rows: Rows) -> "SimilarityCollector":
         """Make a collector for rows that are not run through a network."""
@@ -262,8 +333,11 @@ class SimilarityCollector(PredictionCollector):
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.indices is not None
-        indices = batch.indices.numpy()
-        vectors = network.logits(*batch.inputs).view(batch.size, self._inputs, -1)  # [B, E, D]
+        vectors = network.logits(*batch.inputs).view(batch.size, self._inputs, -1)
+        self.add_vectors(batch.indices.numpy(), vectors)
+
+    def add_vectors(self, indices: NDArray[np.int64], vectors: Tensor) -> None:
+        """Add the vectors of rows, float32 [B, E, D]."""
         texts = vectors.unbind(1)
         cosines = [F.cosine_similarity(texts[0], other) for other in texts[1:]]
         self.cosines[indices] = torch.stack(cosines, dim=1).cpu().numpy()
@@ -366,8 +440,11 @@ class VectorCollector(PredictionCollector):
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.indices is not None
-        vectors = network.logits(*batch.inputs).cpu().numpy()  # [B, D]
-        for index, vector in zip(batch.indices.tolist(), vectors, strict=True):
+        self.add_vectors(batch.indices.numpy(), network.logits(*batch.inputs)[:, None])
+
+    def add_vectors(self, indices: NDArray[np.int64], vectors: Tensor) -> None:
+        """Add the vectors of texts, float32 [B, 1, D]."""
+        for index, vector in zip(indices.tolist(), vectors[:, 0].cpu().numpy(), strict=True):
             self._vectors[index] = vector
 
     def report(self) -> Report:
@@ -379,6 +456,68 @@ class VectorCollector(PredictionCollector):
 
     def row_predictions(self) -> RowPredictions:
         raise MissingRole("pair")
+
+
+class WindowVectors(PredictionCollector):
+    """Collects the vectors of windows, and gives those of whole texts to another collector."""
+
+    def __init__(
+        self,
+        collector: SimilarityCollector | VectorCollector,
+        examples: RowsInWindows,
+        aggregate: Aggregation,
+    ) -> None:
+        self._collector, self._examples, self._aggregate = collector, examples, aggregate
+        self._vectors: NDArray[np.float32] | None = None  # [windows, D]
+        self._lock, self._normalises = threading.Lock(), False
+
+    def add(self, network: Network, batch: Batch) -> None:
+        assert batch.indices is not None
+        vectors = network.logits(*batch.inputs).cpu().numpy()  # [B, D]
+        with self._lock:
+            if self._vectors is None:
+                self._vectors = np.zeros((len(self._examples), vectors.shape[1]), np.float32)
+        self._vectors[batch.indices.numpy()] = vectors
+
+    def report(self) -> Report:
+        return self._filled.report()
+
+    def predictions(self) -> list[dict[str, Any]]:
+        return self._filled.predictions()
+
+    def row_predictions(self) -> RowPredictions:
+        return self._filled.row_predictions()
+
+    @cached_property
+    def _filled(self) -> PredictionCollector:
+        """The other collector, with the vectors of all texts."""
+        examples = self._examples
+        if self._vectors is not None:
+            assert examples.owners is not None
+            pooled = pool_vectors(self._vectors, examples.owners, self._aggregate)
+            texts = torch.from_numpy(pooled)
+            rows = texts.view(-1, examples.texts_per_row, texts.size(1))
+            self._collector.add_vectors(np.arange(len(rows)), rows)
+        return self._collector
+
+
+def pool_vectors(
+    vectors: NDArray[np.float32], owners: NDArray[np.int64], aggregate: Aggregation
+) -> NDArray[np.float32]:
+    """Pool the vectors of windows, float32 [W, D], to those of texts; `owners` as in `pool_rows`.
+
+    If all windows have length 1, so have the texts.
+    """
+    scores = np.zeros(len(owners), dtype=np.float32)
+    pooled = pool_rows(vectors, owners, scores, aggregate)
+    has_length_1 = np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < LENGTH_TOLERANCE
+    return normalise(pooled) if has_length_1 else pooled
+
+
+def _normalises(network: Network) -> bool:
+    """True if the head gives vectors of length 1."""
+    sentence = network.heads.sentence
+    return sentence is not None and sentence.normalize
 
 
 def triplet_losses(texts: Sequence[Tensor], margin: float) -> Tensor:

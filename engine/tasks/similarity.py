@@ -16,16 +16,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.config.sentence import SentenceSpec
+from engine.config.task import AggregatingTask
 from engine.data.tokenized.dataset import tokenize_examples
+from engine.data.tokenized.windows import tokenize_windows
 from engine.errors import StudioError
 from engine.evaluation.sentence_similarity import normalise
 from engine.files.atomic_write import write_file
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import pool
 from engine.progress import ProgressCallback, no_progress
+from engine.tasks import task_in
 from engine.tasks.evaluating import batches_by_length, for_each, uses_two_threads
 from engine.tasks.inputs import max_tokens
 from engine.tasks.learner import pad
+from engine.tasks.sentence_similarity import pool_vectors
 
 BATCH = 32  # texts per batch
 CHUNK = 4_096  # vectors that are compared at a time
@@ -48,6 +52,8 @@ def sentence_vectors(
 ) -> NDArray[np.float32]:
     """The vector of each text, float32 [N, D]; equal texts are computed once.
 
+    Long texts are read in windows if the model was trained so.
+
     Args:
         max_length: maximum tokens of a text; None: the model's.
         on_truncated: receives the number of texts with at least the maximum tokens, and that
@@ -61,19 +67,25 @@ def sentence_vectors(
     usual = loaded.max_length if network.heads.pools else max_tokens(loaded)
     limit = min(max_length or usual, loaded.spec.max_positions)
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    vectors = np.zeros((len(places), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
+    width = sentence.size(loaded.spec.hidden_size)
     if not places:
-        return vectors
+        return np.zeros((0, width), dtype=np.float32)
+    task = task_in(loaded) if network.heads.pools else None
     rows = np.array([places[text] for text in texts])
     network.eval()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         prompted = [sentence.prompt + text for text in places]
         folder = Path(scratch) / "tokenized"
-        tokenized = tokenize_examples(prompted, None, tokenizer, limit, folder, no_progress)
-        if on_truncated is not None and (
-            truncated := int((tokenized.lengths[rows] == limit).sum())
-        ):
-            on_truncated(truncated, limit)
+        owners = None
+        if isinstance(task, AggregatingTask) and task.reads_windows:
+            length, stride = task.with_window(limit).window_length, task.doc_stride
+            tokenized, owners = tokenize_windows(prompted, None, tokenizer, length, stride, folder)
+        else:
+            tokenized = tokenize_examples(prompted, None, tokenizer, limit, folder, no_progress)
+            truncated = int((tokenized.lengths[rows] == limit).sum())
+            if on_truncated is not None and truncated:
+                on_truncated(truncated, limit)
+        vectors = np.zeros((len(tokenized), width), dtype=np.float32)
 
         def add(indices: NDArray[np.int64]) -> None:
             tokens, segments, mask = pad(tokenized, indices, tokenizer.pad)
@@ -91,6 +103,8 @@ def sentence_vectors(
         raise StudioError(
             "The model outputs vectors with NaN or infinite values.", "Choose another checkpoint."
         )
+    if owners is not None and isinstance(task, AggregatingTask):
+        vectors = pool_vectors(vectors, owners, task.aggregate)
     all_vectors: NDArray[np.float32] = vectors[rows]
     return all_vectors
 

@@ -285,7 +285,8 @@ def _validation_examples(source: TrainingRows, sample: Sample) -> int:
     rows, examples = source.dataset.spec.rows.get("validation", 0), sample.examples
     if examples.owners is None:
         return rows
-    per_row = examples.tokenized.tokens / len(first_windows(examples.owners))
+    texts = len(first_windows(examples.owners))
+    per_row = examples.tokenized.tokens * examples.inputs_per_example / texts
     return round(rows * per_row / float(examples.lengths.mean()))
 
 

@@ -8,11 +8,13 @@ from pydantic import Field
 from engine.config.dataset import Mapping as Columns
 from engine.config.export import Output
 from engine.config.fields import setting
+from engine.config.problems import Problem
 from engine.config.sentence import PoolingMode
 from engine.config.task import (
     ACCURACY,
     ENCODER,
     LOSS,
+    AggregatingTask,
     Head,
     LabelColumn,
     Metric,
@@ -29,7 +31,7 @@ from engine.phrases import phrase
 Objective = Literal["cosine", "in_batch_negatives", "triplets"]
 
 
-class SentenceSimilarity(ScaledTask):
+class SentenceSimilarity(ScaledTask, AggregatingTask):
     """Sentence vectors whose cosine is a similarity."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
@@ -73,6 +75,16 @@ class SentenceSimilarity(ScaledTask):
         row_figures=("gold", "predicted", "residual"),
     )
     kind: Literal["sentence_similarity"] = "sentence_similarity"
+    windows_per_text: Annotated[int, Field(ge=0, le=1024)] = Field(
+        0,
+        title="Windows per text in a step",
+        description=(
+            "Train end to end: gradients flow through this many windows of each text, drawn again "
+            "in every epoch, and memory grows with it. 0 = the first window of each text is "
+            "trained, and vectors are pooled over all of them afterwards."
+        ),
+        json_schema_extra=setting(branch=True, ticks=(0, 2, 4, 8)),
+    )
     objective: Literal["auto", "cosine", "in_batch_negatives", "triplets"] = Field(
         "auto",
         title="Loss",
@@ -116,6 +128,17 @@ class SentenceSimilarity(ScaledTask):
         ),
         json_schema_extra=setting("elsewhere"),
     )
+
+    def broken_rules(self) -> Iterator[Problem]:
+        yield from super().broken_rules()
+        if self.scores_windows:
+            yield Problem(
+                phrase(
+                    "The vectors of windows are pooled by their mean or maximum: choose another "
+                    "aggregation than attention"
+                ),
+                ("aggregate",),
+            )
 
     @property
     def poolings(self) -> tuple[PoolingMode, ...] | None:

@@ -4,6 +4,7 @@ import ast
 import os
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from engine.config.task import AggregatingTask
 from engine.config.tasks.multi_label import MultiLabel
 from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.regression import Regression
+from engine.config.tasks.sentence_similarity import SentenceSimilarity
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.tasks.token_classification import TokenClassification
 from engine.data.datasets.rows import Rows
@@ -31,8 +33,9 @@ from engine.models.network import Network
 from engine.tasks import checkpoint_learner, learner_for
 from engine.tasks.evaluating import evaluate
 from engine.tasks.inputs import encode_question
-from engine.tasks.learner import LogitsCollector, WindowGroups, total
+from engine.tasks.learner import Batch, LogitsCollector, WindowGroups, total
 from engine.tasks.predicting import Predictor
+from engine.tasks.similarity import sentence_vectors
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.conftest import LONG
 from tests.engine.documents.test_code import run_script
@@ -305,3 +308,72 @@ def test_tagged_texts_of_one_window_are_read_as_without_windows(tokenizer, tmp_p
         collector = evaluate(network, learner, tokenizer, examples, batch_size=5)
         arrays.append([*collector.word_predictions()[1], *collector.compute().values()])
     assert arrays[0] == pytest.approx(arrays[1], abs=1e-6)
+
+
+COLUMNS = {
+    "cosine": {"labels": ["1", "0.5", "0"] * 4},
+    "in_batch_negatives": {},
+    "triplets": {"negatives": TEXTS[::-1]},
+}
+
+
+@pytest.mark.parametrize("objective", COLUMNS)
+def test_vectors_of_long_texts_are_pooled_from_their_windows(tokenizer, tmp_path, objective):
+    """In training, evaluation and prediction; texts of one window are as without windows."""
+    rows = Rows(TEXTS, np.roll(TEXTS, 5).tolist(), **COLUMNS[objective])
+    task = SentenceSimilarity(long_texts="windows", windows_per_text=99, aggregate="max")
+    learner, network, examples = prepared(task, rows, tokenizer, tmp_path / "tokens")
+    count = 3 if objective == "triplets" else 2
+    groups = learner.training_examples(examples)
+    batch = learner.batch(groups, np.arange(12), tokenizer, np.random.default_rng(0))
+    assert (batch.size, batch.token_count) == (12, examples.tokenized.tokens)
+    assert learner.row(examples, len(examples) - 1) == 11 == learner.row(groups, 11)
+    vectors = []
+    for text in range(12 * count):
+        ids = [examples.tokenized.ids(int(n)) for n in np.flatnonzero(examples.owners == text)]
+        inputs = [torch.from_numpy(one)[None] for one in ids]
+        parts = torch.cat([network.logits(one, torch.zeros_like(one)) for one in inputs])
+        vectors.append(parts.amax(0))
+    plain = learner_for(SentenceSimilarity())
+    plain.fit_labels(rows)
+    flat = Batch(
+        tokens=torch.zeros(12 * count, 1),
+        segments=torch.zeros(12 * count, 1),
+        attention_mask=None,
+        targets=batch.targets,
+        positions=None,
+        inputs_per_example=count,
+    )
+    known = SimpleNamespace(logits=lambda *_: torch.stack(vectors))
+    expected = total(plain.losses(known, flat))
+    loss = total(learner.losses(network, batch))
+    assert float(loss.detach()) == pytest.approx(float(expected.detach()), abs=1e-5)
+    parts = [learner.losses(network, batch.take(np.arange(a, a + 6))) for a in (0, 6)]
+    if objective != "in_batch_negatives":
+        mean = sum(float(total(part).detach()) for part in parts) / 2
+        assert mean == pytest.approx(float(loss.detach()), abs=1e-5)
+    cosines = evaluate(network, learner, tokenizer, examples, batch_size=7).row_predictions().scores
+    first, second = torch.stack(vectors).view(12, count, -1).unbind(1)[:2]
+    wanted = torch.cosine_similarity(first, second).detach()
+    assert cosines[:, 0] == pytest.approx(wanted.numpy(), abs=1e-5)
+
+    extra = {TASK: learner.task.model_dump(mode="json")}
+    checkpoint.save(tmp_path / "model", network, tokenizer, (), extra=extra)
+    loaded = checkpoint.load(tmp_path / "model")
+    found = sentence_vectors(loaded, TEXTS)
+    records = Predictor(tmp_path / "model").predict(Rows(TEXTS))
+    assert np.stack([record["vector"] for record in records]) == pytest.approx(found, abs=1e-5)
+    pair = Predict(checkpoint=tmp_path, text=TEXTS[9], pair=TEXTS[4])
+    answer = checkpoint_learner(loaded).predict(loaded, encode_question(loaded, pair), pair)
+    similar = torch.cosine_similarity(torch.tensor(found[9]), torch.tensor(found[4]), dim=0)
+    assert answer.value == pytest.approx(float(similar), abs=1e-5)
+
+    short = Rows(SHORT, SHORT[::-1], labels=["1", "0.5", "0"] * 4)
+    metrics = []
+    for way in ("truncate", "windows"):
+        one, _, some = prepared(
+            SentenceSimilarity(long_texts=way), short, tokenizer, tmp_path / way
+        )
+        collector = evaluate(network, one, tokenizer, some, batch_size=5)
+        metrics.append([*collector.compute().values(), *collector.row_predictions().scores[:, 0]])
+    assert metrics[0] == pytest.approx(metrics[1], abs=1e-6)
