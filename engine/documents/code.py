@@ -14,6 +14,7 @@ from engine.config.task import (
     TOKENS,
     AggregatingTask,
     TaskSpec,
+    WindowedTask,
 )
 from engine.config.tasks import get_head
 from engine.config.tasks.question_answering import QuestionAnswering
@@ -51,7 +52,7 @@ def transformers_code(
     """
     head = get_head(task.kind)
     if head.pools:
-        return "\n".join(_sentences(folder, example)) + "\n"
+        return "\n".join(_sentences(task, folder, example)) + "\n"
     model = f"AutoModel{head.architecture}"
     lines = [
         "import torch",
@@ -223,7 +224,45 @@ def _output_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     return lines + _print_lines(task, settings)
 
 
-def _tokens(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
+def _windows_of_tokens(task: WindowedTask, tags: str, tokens: str, label: str) -> list[str]:
+    """Lines that print each token with its label from the window where it is furthest inside.
+
+    `tags` and `tokens` are those of window `n`, as lists with [CLS] and [SEP]; `label` is the name
+    of a `tag`.
+    """
+    room = task.window_length - 2
+    step = room - _overlap(room, task.doc_stride)
+    return [
+        f"    tags, tokens = {tags}, {tokens}",
+        "    for at in range(1, len(tokens) - 1):",
+        "        inside = min(at, len(tokens) - 1 - at)",
+        f"        if inside > best.get({step} * n + at, (0,))[0]:",
+        "            tag = tags[at]",
+        f"            best[{step} * n + at] = inside, tokens[at], {label}",
+        "print([best[place][1:] for place in sorted(best)])",
+    ]
+
+
+def _tokens(task: TaskSpec, example: Example, _: PredictionSettings) -> list[str]:
+    if isinstance(task, WindowedTask) and task.reads_windows and task.window_length:
+        overlap = _overlap(task.window_length - 2, task.doc_stride)
+        return [
+            f"inputs = tokenizer({example.passage!r}, return_tensors='pt', padding=True,",
+            f"                   truncation=True, max_length={task.window_length},",
+            f"                   stride={overlap}, return_overflowing_tokens=True)",
+            "inputs.pop('overflow_to_sample_mapping')",
+            "with torch.inference_mode():",
+            "    logits = model(**inputs).logits",
+            "best = {}  # by place in the text",
+            "for n, ids in enumerate(inputs['input_ids']):  # each window",
+            "    ids = ids[inputs['attention_mask'][n] > 0]",
+            *_windows_of_tokens(
+                task,
+                "logits[n].argmax(-1).tolist()",
+                "tokenizer.convert_ids_to_tokens(ids)",
+                "model.config.id2label[tag]",
+            ),
+        ]
     return [
         f"inputs = tokenizer({example.passage!r}, return_tensors='pt', truncation=True)",
         "with torch.inference_mode():",
@@ -296,7 +335,25 @@ def _scale_lines(settings: PredictionSettings) -> list[str]:
     return [f"logits = logits{divisor}"] if divisor else []
 
 
-def _sentences(folder: str, example: Example) -> list[str]:
+def _sentences(task: TaskSpec, folder: str, example: Example) -> list[str]:
+    if (windows := windowed(task)) is not None:
+        pooled = {"max": "amax(0)", "first": "select(0, 0)"}.get(windows.aggregate, "mean(0)")
+        overlap = _overlap(windows.window_length - 2, windows.doc_stride)
+        return [
+            "import torch",
+            "from sentence_transformers import SentenceTransformer, util",
+            f"model = SentenceTransformer({folder!r})",
+            "prompt = model.prompts.get(model.default_prompt_name) or ''",
+            "vectors = []",
+            f"for text in ({example.text!r}, {example.pair!r}):",
+            "    text = prompt + text",
+            f"    cut = model.tokenizer(text, truncation=True, max_length={windows.window_length},",
+            f"                          stride={overlap}, return_overflowing_tokens=True,",
+            "                          return_offsets_mapping=True)['offset_mapping']",
+            "    parts = [text[places[1][0] : places[-2][1]] for places in cut]  # each window",
+            f"    vectors.append(torch.tensor(model.encode(parts, prompt='')).{pooled})",
+            "print(float(util.cos_sim(vectors[0], vectors[1])))",
+        ]
     return [
         "from sentence_transformers import SentenceTransformer, util",
         f"model = SentenceTransformer({folder!r})",
@@ -370,7 +427,22 @@ def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSetting
     return lines + _print_lines(task, settings)
 
 
-def _onnx_tokens(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
+def _onnx_tokens(task: TaskSpec, example: Example, _: PredictionSettings) -> list[str]:
+    if isinstance(task, WindowedTask) and task.reads_windows and task.window_length:
+        overlap = _overlap(task.window_length - 2, task.doc_stride)
+        return [
+            LABELS,
+            f"tokenizer.enable_truncation({task.window_length}, stride={overlap})",
+            f"first, best = tokenizer.encode({example.passage!r}), {{}}",
+            "for n, encoded in enumerate([first, *first.overflowing]):  # each window",
+            *(f"    {line}" for line in INPUTS),
+            *_windows_of_tokens(
+                task,
+                "session.run(None, inputs)[0][0].argmax(-1).tolist()",
+                "encoded.tokens",
+                "labels[tag]",
+            ),
+        ]
     return [
         f"encoded = tokenizer.encode({example.passage!r})",
         *INPUTS,
@@ -412,7 +484,24 @@ def _onnx_choices(_: TaskSpec, example: Example, settings: PredictionSettings) -
     ]
 
 
-def _onnx_sentences(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
+def _onnx_sentences(task: TaskSpec, example: Example, _: PredictionSettings) -> list[str]:
+    if (windows := windowed(task)) is not None:
+        pooled = {"max": "numpy.max(outputs, 0)", "first": "outputs[0]"}
+        overlap = _overlap(windows.window_length - 2, windows.doc_stride)
+        return [
+            "stated = json.load(open(f'{folder}/config_sentence_transformers.json'))",
+            "prompt = stated['prompts'].get(stated['default_prompt_name'], '')",
+            f"tokenizer.enable_truncation({windows.window_length}, stride={overlap})",
+            "vectors = []",
+            f"for text in ({example.text!r}, {example.pair!r}):",
+            "    first, outputs = tokenizer.encode(prompt + text), []",
+            "    for encoded in (first, *first.overflowing):  # each window",
+            *(f"        {line}" for line in INPUTS),
+            "        outputs.append(session.run(None, inputs)[0][0])",
+            f"    vector = {pooled.get(windows.aggregate, 'numpy.mean(outputs, 0)')}",
+            "    vectors.append(vector / numpy.linalg.norm(vector))",
+            "print(float(vectors[0] @ vectors[1]))",
+        ]
     return [
         "stated = json.load(open(f'{folder}/config_sentence_transformers.json'))",
         "prompt = stated['prompts'].get(stated['default_prompt_name'], '')",

@@ -55,6 +55,14 @@ CASES = {
         "features": {"vectors": "last"},
     },
     ("task.windows_per_text", "task.aggregate"): {"task": WINDOWS | {"aggregate": "attention"}},
+    ("task.aggregate",): {
+        "task": {
+            "kind": "sentence_similarity",
+            "long_texts": "windows",
+            "aggregate": "attention",
+            "windows_per_text": 2,
+        }
+    },
     ("training.lora_rank", "base_model"): {"base_model": SCRATCH, "training": {"lora_rank": 8}},
     ("teacher", "task"): {"task": {"kind": "pretraining"}, "teacher": "models/teacher"},
     ("hardware.processes", "training.batch_size"): {

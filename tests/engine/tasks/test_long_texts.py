@@ -297,6 +297,10 @@ def test_each_word_has_the_tag_of_the_window_in_which_it_is_furthest_inside(
     answer = checkpoint_learner(loaded).predict(loaded, encode_question(loaded, question), question)
     record = Predictor(tmp_path / "model").predict(Rows(TEXTS))[9]
     assert [span.label for span in answer.spans] == record["tags"] and not answer.truncated
+    code = transformers_code(learner.task, str(tmp_path / "model"), Example(passage=TEXTS[9]))
+    pairs = ast.literal_eval(run_script(code, tmp_path))
+    firsts = [tag for token, tag in pairs if not token.startswith("##")]
+    assert firsts == record["tags"]
 
 
 def test_tagged_texts_of_one_window_are_read_as_without_windows(tokenizer, tmp_path):
@@ -365,6 +369,8 @@ def test_vectors_of_long_texts_are_pooled_from_their_windows(tokenizer, tmp_path
     assert np.stack([record["vector"] for record in records]) == pytest.approx(found, abs=1e-5)
     pair = Predict(checkpoint=tmp_path, text=TEXTS[9], pair=TEXTS[4])
     answer = checkpoint_learner(loaded).predict(loaded, encode_question(loaded, pair), pair)
+    code = transformers_code(learner.task, str(tmp_path / "model"), Example(TEXTS[9], TEXTS[4]))
+    assert answer.value == pytest.approx(float(run_script(code, tmp_path)), abs=1e-5)
     similar = torch.cosine_similarity(torch.tensor(found[9]), torch.tensor(found[4]), dim=0)
     assert answer.value == pytest.approx(float(similar), abs=1e-5)
 
