@@ -1,10 +1,10 @@
 """Long texts in windows, on speeches and novels with a deciding passage behind token 512.
 
-Each document is a part of a speech or novel; two sentences that are both subjective or both
-objective (subj) are inserted behind its first 512 tokens and decide its label. `planted` compares
-truncation, windows and the sentences alone; `passages` masks each window of the documents in turn,
-by its rank in the reading room; `speed` compares tokens/s with rows of full length; `memory`
-predicts documents of 10,000 and 100,000 tokens.
+Each document is a part of a speech or novel; a sentence on a verdict is inserted behind its first
+512 tokens and decides its label. `planted` compares truncation, windows and the sentences alone;
+`passages` masks each window of the documents in turn, by its rank in the reading room; `speed`
+compares tokens/s with rows of full length; `memory` predicts documents of 10,000 and 100,000
+tokens.
 """
 
 import argparse
@@ -20,8 +20,12 @@ from benchmarks import harness
 
 ASSETS = Path("../shared/assets")
 WINDOW, READ = 128, 512  # tokens of a window; tokens that truncation reads
-WORDS = 900  # of a document
-SENTENCES = 2  # planted
+WORDS = 600  # of a document
+NAMES = ("Ann Reed", "the miller", "Mr. Cole", "the two sisters", "the railway", "John Hale")
+VERDICTS = {
+    "granted": ("granted", "allowed", "upheld"),
+    "refused": ("dismissed", "rejected", "denied"),
+}
 WAYS: dict[str, dict[str, Any]] = {  # settings of the task
     "sentences alone": {},
     "truncated": {},
@@ -67,19 +71,20 @@ def _texts(assets: Path) -> list[str]:
     return result
 
 
-def _plants(assets: Path) -> Iterator[tuple[str, str]]:
-    """Yield pairs of sentences of one class, each sentence once, and the class."""
-    rows: dict[str, list[str]] = {"objective": [], "subjective": []}
-    for name in ("train.tsv", "dev.tsv"):
-        for line in (assets / "datasets" / "subj" / name).read_text(encoding="utf-8").splitlines():
-            label, _, sentence = line.partition("\t")
-            rows["objective" if label == "1" else "subjective"].append(sentence)
-    shuffled = random.Random(0)
-    for sentences in rows.values():
-        shuffled.shuffle(sentences)
-    for _ in range(min(map(len, rows.values())) // SENTENCES):
-        for label, sentences in rows.items():
-            yield " ".join(sentences.pop() for _ in range(SENTENCES)), label
+def _plants() -> Iterator[tuple[str, str]]:
+    """Yield passages about a verdict and their class: the claim was granted, or refused."""
+    draw, first = random.Random(0), True
+    while True:
+        label = "granted" if first else "refused"
+        first = not first
+        yield (
+            (
+                f"In the end the judge {draw.choice(('ruled', 'decided', 'found'))} "
+                f"{'for' if label == 'granted' else 'against'} {draw.choice(NAMES)}, and the "
+                f"{draw.choice(('claim', 'appeal', 'motion'))} was {draw.choice(VERDICTS[label])}."
+            ),
+            label,
+        )
 
 
 def write_documents(folder: Path, assets: Path, rows: int) -> dict[str, Path]:
@@ -87,7 +92,7 @@ def write_documents(folder: Path, assets: Path, rows: int) -> dict[str, Path]:
     from engine.tokenizers.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.from_folder(assets / "models" / "bert-tiny-splade-en")
-    draw, plants = random.Random(1), _plants(assets)
+    draw, plants = random.Random(1), _plants()
     files = {name: folder / f"{name}.csv" for name in ("documents", "sentences")}
     tables: dict[str, list[tuple[str, str]]] = {name: [] for name in files}
     for text in _texts(assets)[:rows]:
@@ -150,7 +155,7 @@ def _train(way: str, files: dict[str, Path], folder: Path, model: Path, seed: in
         training=TrainingSpec(
             max_length=WINDOW if settings else READ,
             learning_rate=5e-4,
-            epochs=4 if settings and "windows_per_text" not in settings else 8,
+            epochs=5,
             batch_size=16,
             seed=seed,
             save_every=0,
@@ -164,7 +169,7 @@ def _train(way: str, files: dict[str, Path], folder: Path, model: Path, seed: in
 
 def planted(arguments: list[str]) -> None:
     options = _options("planted")
-    options.add_argument("--rows", type=int, default=1000)
+    options.add_argument("--rows", type=int, default=400)
     options.add_argument("--seeds", type=int, default=1)
     options.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
     chosen = options.parse_args(arguments)
@@ -190,7 +195,7 @@ def planted(arguments: list[str]) -> None:
 
 def passages(arguments: list[str]) -> None:
     options = _options("passages")
-    options.add_argument("--rows", type=int, default=1000)
+    options.add_argument("--rows", type=int, default=400)
     options.add_argument("--documents", type=int, default=100)
     options.add_argument("--way", default="end to end, max", choices=list(WAYS))
     chosen = options.parse_args(arguments)
@@ -235,7 +240,7 @@ def passages(arguments: list[str]) -> None:
         if len(values) == used:
             name = "named first" if not rank else f"rank {rank + 1}"
             harness.print_row(name, f"{sum(values)} of {len(values)}")
-    print(f"\nThe passage named first has the planted sentences in {found} of {used} documents.")
+    print(f"\nThe passage named first has the planted sentence in {found} of {used} documents.")
 
 
 def speed(arguments: list[str]) -> None:

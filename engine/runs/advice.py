@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from engine.config.job import FromScratch, JobSpec
 from engine.config.recommended import get_regime, recommended_rate
-from engine.config.task import Metric
+from engine.config.task import Metric, WindowedTask
 from engine.config.training import TrainingSpec
 from engine.messages.events import Ended, Event, Measured, Prepared
 from engine.phrases import Phrase, number_text, phrase
@@ -230,6 +230,8 @@ def most_are_truncated(m: Measurements) -> Advice | None:
     longer = min(m.prepared.longest or 2 * length, 2 * length)
     if longer <= length:
         advice = phrase("Split the texts, or use a model that reads longer ones.")
+        if isinstance(m.job.task, WindowedTask):
+            advice = phrase("Read long texts in windows: the setting “Long texts” of a new run.")
         return Advice("most inputs are truncated", problem, advice)
     advice = phrase("Try a max. length of {n} token(s).", n=longer)
     return Advice("most inputs are truncated", problem, advice, {"max_length": longer})

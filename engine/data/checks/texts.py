@@ -86,14 +86,16 @@ def _find_long(data: CheckInput) -> list[Finding]:
     if lost > MAX_LOST_FRACTION:
         sentence = phrase(
             "{n:,} row(s) with more than {words} words: {percent:.0f} % of all words "
-            "are truncated. Perhaps the file does not mark where these rows end.",
+            "are truncated, unless training reads long texts in windows. Perhaps the file does not "
+            "mark where these rows end.",
             n=len(rows),
             words=MAX_WORDS,
             percent=100 * lost,
         )
     else:
         sentence = phrase(
-            "{n:,} row(s) with more than {words} words, truncated to 512 tokens.",
+            "{n:,} row(s) with more than {words} words, truncated to 512 tokens unless training "
+            "reads long texts in windows.",
             n=len(rows),
             words=MAX_WORDS,
         )

@@ -25,13 +25,15 @@ from app.widgets.charts.bars import Bar, bars_figure
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.page import scrolling
+from app.widgets.screen import set_shown
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import decimal
+from app.widgets.text.reading_room import ReadingRoom
 from app.widgets.text.word_effects import WordRow, tint_effects
 from engine.config.tasks import get_head
 from engine.messages.explore.attribution import Attribute
-from engine.messages.explore.prediction import Predict, Predicted
+from engine.messages.explore.prediction import Passage, Predict, Predicted
 from engine.messages.explore.text import PRECISIONS
 
 BOX_CHARACTERS = 22  # width of the closed box
@@ -203,6 +205,9 @@ class PredictionPane(QWidget):
         self._state, self._effects = state, effects
         self.views: dict[str, PredictionView] = {}
         self.effects_views: dict[str, EffectsView] = {}
+        self.reading_rooms: dict[str, ReadingRoom] = {}
+        self._passages: tuple[Passage, ...] = ()
+        self._passage = 0  # index of the chosen one
         self._areas: dict[str, QWidget] = {}
         self.stack = ResultStack(waiting=Text(self.tr("Running the model …"), "muted"))
         layouts.column(self.stack, parent=self)
@@ -219,11 +224,28 @@ class PredictionPane(QWidget):
         if answer is not None:
             task = answer.task
             self._view(task).show_prediction(answer, self._input())
+            self._show_passages(answer)
         elif self._state.lacks_choices:
             task = self._state.side.task
             assert task is not None
             self._view(task).show_empty()
         self.stack.show_query(self._state.query, self._areas[task] if task is not None else None)
+
+    def _show_passages(self, answer: Predicted) -> None:
+        """Show the passages of a long text; first the one with the largest effect."""
+        room = self.reading_rooms[answer.task]
+        set_shown(room, bool(answer.passages))
+        if not answer.passages:
+            return
+        if answer.passages != self._passages:
+            effects = [passage.effect for passage in answer.passages]
+            self._passages, self._passage = answer.passages, effects.index(max(effects))
+        side = self._state.side
+        room.show_passages((side.text, side.pair or ""), self._passages, self._passage)
+
+    def _choose_passage(self, index: int) -> None:
+        self._passage = index
+        self.show_state()
 
     def _input(self) -> PredictionInput:
         side = self._state.side
@@ -235,7 +257,9 @@ class PredictionPane(QWidget):
             view.show_choices(self._state.choices)
             view.choices_typed.connect(self._state.set_choices)
             content = QWidget()
-            column = layouts.column(view, parent=content)
+            room = self.reading_rooms[task] = ReadingRoom()
+            room.chosen.connect(self._choose_passage)
+            column = layouts.column(view, room, parent=content)
             if can_be_explained(task):
                 self.effects_views[task] = EffectsView(self._effects)
                 column.addWidget(self.effects_views[task])

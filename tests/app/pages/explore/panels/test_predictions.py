@@ -15,7 +15,7 @@ from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.widgets.charts import figure
 from app.widgets.text.word_effects import tint_effects
 from engine.messages.explore.attribution import Attributed, Explained, WordEffect
-from engine.messages.explore.prediction import Predicted, SpanPrediction
+from engine.messages.explore.prediction import Passage, Predicted, SpanPrediction
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.heads import Heads
 from engine.results.predictions import Predictions
@@ -302,3 +302,23 @@ def test_classes_have_a_figure_words_and_a_comparison(page, home, explorer, wait
     assert_accessible(panel)
     page.state.compare(None)
     wait(panel.sides[1].isHidden)
+
+
+def test_the_passage_with_the_largest_effect_on_a_long_text_is_marked(page, home, explorer, wait):
+    folder = make_model(home.models / "a-first", Heads(outputs=3))
+    arrive(page, explorer, wait, folder, "the cat sat")
+    passages = tuple(
+        Passage(segment=0, start=start, end=start + 3, effect=effect, weight=0.3, label="good")
+        for start, effect in ((0, 0.5), (4, 2.0), (8, -1.0))
+    )
+    predictions = ranked(("good", 0.75), ("bad", 0.25))
+    answer(page, explorer, task=CLASSES, predictions=predictions, passages=passages)
+    room = page.bench.docks["predictions"].panel.sides[0].reading_rooms[CLASSES]
+    assert room.row.chosen == 1 and "Passage 2 of 3" in room.note.text()
+    room.row.word_picked.emit(2)
+    selections = room.text.extraSelections()
+    assert [selection.cursor.selectedText() for selection in selections] == ["sat"]
+    page.text.set_text("a dog sat")
+    wait(lambda: explorer.questions[-1].text == "a dog sat")
+    answer(page, explorer, task=CLASSES, predictions=predictions)
+    assert room.isHidden()
