@@ -263,9 +263,14 @@ def speed(arguments: list[str]) -> None:
 
     texts = _texts(chosen.assets)[:48]
     labels = ["a", "b"] * 24
-    full = [" ".join(text.split()[: chosen.window]) for text in texts]  # more tokens than fit
+    words = " ".join(_texts(chosen.assets)[48:96]).split()
+    starts = range(0, len(words) - chosen.window, chosen.window)
+    full = [" ".join(words[start : start + chosen.window]) for start in starts]  # more than fit
     ways = {
-        "rows of full length": (Rows(full * 6, None, labels * 6), TextClassification()),
+        "rows of full length": (
+            Rows(full, None, (labels * len(full))[: len(full)]),
+            TextClassification(),
+        ),
         "windows": (Rows(texts, None, labels), TextClassification(long_texts="windows")),
         "end to end": (
             Rows(texts, None, labels),
