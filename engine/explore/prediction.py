@@ -4,7 +4,6 @@ import torch
 
 from engine.config.codebook import Code
 from engine.config.tasks import FIRST_TASK
-from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.messages.explore.prediction import (
     NextSentencePredicted,
@@ -18,7 +17,8 @@ from engine.tasks import checkpoint_learner
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import encode_question
 from engine.tasks.learner import ranked_labels
-from engine.tasks.suggesting import compare_with_codes, mean_vectors
+from engine.tasks.next_rows import code_probabilities
+from engine.tasks.similarity import sentence_vectors
 
 MAX_LABEL = 200  # characters, as in `Code`
 
@@ -54,8 +54,8 @@ def predict_by_descriptions(model: Checkpoint, question: PredictByDescriptions) 
             "There is nothing to choose from yet.",
             "Describe at least two labels, each on its own line.",
         )
-    vectors = mean_vectors(model, Rows([question.text]))
-    p = compare_with_codes(model, vectors, tuple(codes.values()))[0]
+    vectors = sentence_vectors(model, [question.text])
+    p = code_probabilities(model, vectors, tuple(codes.values()))[0]
     inputs = encode_question(model, question)
     labels = tuple(codes)
     chosen = [int(p.argmax())]

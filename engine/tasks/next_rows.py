@@ -304,10 +304,17 @@ def row_features(
 def compare_with_codes(
     loaded: Checkpoint, checkpoint: Path, texts: Sequence[str], codes: Sequence[Code]
 ) -> NDArray[np.float64]:
+    """`code_probabilities` of rows, whose vectors are cached."""
+    return code_probabilities(loaded, text_vectors(loaded, checkpoint, texts), codes)
+
+
+def code_probabilities(
+    loaded: Checkpoint, vectors: NDArray[np.float32], codes: Sequence[Code]
+) -> NDArray[np.float64]:
     """Probabilities of labels from their names, definitions and examples, float64 [N, C].
 
     The softmax of the cosine between a row and the mean of the vectors of “name: definition” and
-    of the examples, times `SHARPNESS`.
+    of the examples, times `SHARPNESS`. `vectors` are `sentence_vectors` of the rows, [N, D].
     """
     parts = [
         [f"{code.label}: {code.definition}" if code.definition else code.label, *code.examples]
@@ -316,8 +323,7 @@ def compare_with_codes(
     encoded = normalise(sentence_vectors(loaded, [text for part in parts for text in part]))
     ends = np.cumsum([len(part) for part in parts])
     means = np.stack([part.mean(axis=0) for part in np.split(encoded, ends[:-1])])  # [C, D]
-    vectors = normalise(text_vectors(loaded, checkpoint, texts))
-    scores = SHARPNESS * (vectors @ normalise(means).T).astype(np.float64)  # [N, C]
+    scores = SHARPNESS * (normalise(vectors) @ normalise(means).T).astype(np.float64)  # [N, C]
     exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
     p: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
     return p

@@ -6,12 +6,12 @@ import pytest
 from app.using.describing import DescribingView
 from app.using.tab import UseTab
 from engine.config.codebook import Code
-from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.explore.prediction import predict_by_descriptions
 from engine.messages.explore.prediction import PredictByDescriptions
 from engine.models.checkpoint import load
-from engine.tasks.suggesting import compare_with_codes, mean_vectors
+from engine.tasks.next_rows import code_probabilities
+from engine.tasks.similarity import sentence_vectors
 from tests.app.accessible import assert_accessible
 
 PATIENCE = 90_000  # ms; workers load torch first
@@ -33,7 +33,7 @@ def test_labels_are_described_and_tried_while_typing(qtbot, tab: UseTab, tuned):
         Code(label="warm", definition="a lovely warm film"),
         Code(label="cold", definition="a dull cold film"),
     )
-    expected = compare_with_codes(model, mean_vectors(model, Rows([TEXT])), codes)[0]
+    expected = code_probabilities(model, sentence_vectors(model, [TEXT]), codes)[0]
     ranked = view.state.predicted.predictions[0].ranked
     assert {item.label: pytest.approx(item.probability, abs=1e-5) for item in ranked} == {
         code.label: p for code, p in zip(codes, expected.tolist(), strict=True)
