@@ -85,13 +85,14 @@ def _read(old: Dataset, file: Path, kind: CodingKind | None) -> Dataset:
     else:
         book, labels = read_codebook(file, present), [code.label for code in present.codes]
         renamed = renamed_by_key(book, labels)
-        cells = recode(old, column, renamed, kind=present.kind)
+        cells: dict[int, dict[str, str]] = {}
+        for name in (column, *old.spec.mapping.coders):
+            for row, cell in recode(old, name, renamed, kind=present.kind).items():
+                cells.setdefault(row, {})[name] = cell
         book = add_labels(book, [label for label in labels if label not in renamed])
         if not cells and book == old.spec.codebooks.get(column):
             raise StudioError("The data set already has this codebook.", "Choose another table.")
-        edits = Edits(
-            codebooks={column: book}, cells={row: {column: cell} for row, cell in cells.items()}
-        )
+        edits = Edits(codebooks={column: book}, cells=cells)
     return make_version(old, partial(derive, old.folder, edits=edits))
 
 

@@ -62,6 +62,10 @@ OPEN = """
     window "BERT Studio" 120
     key ctrl+o
     window "Import a data set"
+    type "{folder}"
+    wait 1
+    key Return
+    wait 1
     type {files}
     wait 1
     key Return
@@ -162,17 +166,16 @@ def code_packets(folder: Path, answers: Answers) -> dict[str, dict[str, str]]:
                 given[text] = rng.choice([label for label in labels if label != truth[text]])
         codes[coder] = given
         keys = "".join(str(labels.index(given[text]) + 1) for text in texts)
-        files = f'"{folder}/out.packet"'
-        drive(OPEN + CODE, folder, coder, coder=coder, keys=keys, each=answers.each, files=files)
+        values = {"coder": coder, "keys": keys, "each": answers.each}
+        drive(OPEN + CODE, folder, coder, files="out.packet", **values)
     return codes
 
 
 def begin(folder: Path, answers: Answers) -> dict[str, dict[str, str]]:
     """From the raw answers to the packets that came back."""
     answers.write(folder)
-    files = f'"{folder}/answers.csv"'
     sizes = {"rows": f"{len(answers.rows):,}", "each": answers.each, "overlap": answers.overlap}
-    drive(OPEN + BEGIN, folder, "owner", files=files, **sizes)
+    drive(OPEN + BEGIN, folder, "owner", files="answers.csv", **sizes)
     return code_packets(folder, answers)
 
 
@@ -182,7 +185,7 @@ def test_two_coders_agree_on_labels_without_a_server(tmp_path):
     disputed = [
         t for t in codes["Anna"] if codes["Ben"].get(t, codes["Anna"][t]) != codes["Anna"][t]
     ]
-    files = "'" + " ".join(f'"{tmp_path}/{coder}.packet"' for coder in CODERS) + "'"
+    files = "'" + " ".join(f'"{coder}.packet"' for coder in CODERS) + "'"
     decisions = "\n".join(["key alt+1"] * len(disputed))
     drive(OPEN + TAKE_IN + "quit", tmp_path, "owner", files=files, decisions=decisions)
     check_version(tmp_path, answers, codes)

@@ -366,15 +366,16 @@ class EditsState(QObject):
             self.set_cells([row], self.column, [NO_SPANS])
 
     def change_codebook(self, codebook: Codebook, renamed: Mapping[str, str]) -> None:
-        """Replace the codebook, and rename labels in all rows; “” removes a label."""
+        """Replace the codebook, and rename labels in all rows, also those of coders; “” removes a
+        label."""
         column, after = self.column, dict[int, RowEdit]()
-        if renamed and column:
-            cells = recode(self.dataset, column, renamed, self.pending(), self.kind)
+        for name in (column, *self.spec.mapping.coders) if renamed and column else ():
+            cells = recode(self.dataset, name, renamed, self.pending(), self.kind)
             rows = sorted(cells)
-            for row, old in zip(rows, self._stored(rows, column), strict=True):
-                before = self.rows.get(row, NOT_EDITED)
-                others = {name: text for name, text in before.cells.items() if name != column}
-                new = others if cells[row] == old else others | {column: cells[row]}
+            for row, old in zip(rows, self._stored(rows, name), strict=True):
+                before = after.get(row) or self.rows.get(row, NOT_EDITED)
+                others = {key: text for key, text in before.cells.items() if key != name}
+                new = others if cells[row] == old else others | {name: cells[row]}
                 after[row] = before.model_copy(update={"cells": new})
         self._do(after, self.tr("Change the codebook"), {column: codebook})
 

@@ -12,6 +12,7 @@ from app.pages.data.dataset.view import DatasetView
 from app.studio import Studio
 from app.widgets.forms.label_keys import LabelKeys
 from app.window import PAGES
+from engine.config.codebook import Code, Codebook
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
@@ -115,6 +116,18 @@ def test_rows_in_dispute_are_decided_by_keys_and_saved_with_who_decided(qtbot, t
     user = getpass.getuser()
     assert str(spec.changes[0]).startswith(f"2 rows in dispute decided by {user}; with the label")
     assert spec.mapping.coders == ("Anna", "Ben") and sum(spec.unlabelled.values()) == len(rows) - 2
+
+
+def test_a_renamed_label_is_renamed_in_the_codes_of_coders(two):
+    edits, dataset = two.editing.state, two.state.stored
+    codes = [Code(label=label) for label in ("delight", *LABELS[1:])]
+    edits.change_codebook(Codebook(codes=tuple(codes)), {"joy": "delight"})
+    for name in ("Anna", "Ben", "label"):
+        rows = [row for row, cell in enumerate(dataset.column(name).to_pylist()) if cell == "joy"]
+        renamed = [row for row, edit in edits.rows.items() if edit.cells.get(name) == "delight"]
+        assert rows == sorted(renamed)
+    edits.stack.undo()
+    assert not edits.rows
 
 
 def test_of_three_coders_pairs_are_compared_and_the_majority_decides(
