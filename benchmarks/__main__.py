@@ -29,6 +29,9 @@ CASES = {
     "results": Case("results", "opening and filtering results of a million rows"),
     "runs": Case("runs", "Runs page with 10,000 runs; recovery of 1,000 run folders"),
     "explore": Case("explore.window", "response times of Explore with BERT base"),
+    "labelling": Case(
+        "labelling", "orders of rows to label, the estimated gain, and the time to the next row"
+    ),
     "quality": Case("quality", "model quality and complete workflows on real data"),
     "walks": Case("walks", "Python calls of one user action on the GUI thread"),
     "defaults": Case("defaults", "measurements behind the recommended settings"),

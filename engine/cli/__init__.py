@@ -43,6 +43,7 @@ COMMANDS = {  # by name, the module and function
     "fix": "engine.cli.check:fix",
     "label-errors": "engine.cli.labels:label_errors",
     "relabel": "engine.cli.labels:relabel",
+    "label-gain": "engine.cli.labels:label_gain",
     "split": "engine.cli.splitting:split",
     "codebook": "engine.cli.codebooks:codebook",
     "hand-out": "engine.cli.packets:hand_out_command",

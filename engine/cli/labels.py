@@ -1,4 +1,5 @@
-"""`bert-studio label-errors` and `relabel`: find probable label errors, and correct labels."""
+"""`bert-studio label-errors`, `relabel` and `label-gain`: find errors, correct labels, and estimate
+what more labels would add."""
 
 import sys
 from functools import partial
@@ -20,7 +21,7 @@ from engine.data.datasets.store import Dataset
 from engine.files.home import Home
 from engine.files.shipped import minilm
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
-from engine.messages.labelling import LabelErrorsFound
+from engine.messages.labelling import EstimateGain, LabelErrorsFound
 from engine.system.terminal import echo, echo_error, echo_json
 
 MAX_PRINTED_ROWS = 20
@@ -82,6 +83,45 @@ def label_errors(
         return
     echo(f"An estimated {errors.likely:,} of {errors.rows:,} labels are wrong.")
     echo(f"The {len(table):,} least credible ones are written to {out}")
+
+
+def label_gain(
+    data: StoredPath,
+    more: Annotated[int, typer.Option(min=1, help="Number of rows to label next.")] = 200,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="Encoder for the rows, by name or folder. Default: the included MiniLM.",
+            callback=find_checkpoint,
+        ),
+    ] = None,
+    target: Target = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate how much more labelled rows would add to the accuracy, with its 95 % interval.
+
+    From the learning curve of a light model on the rows labelled so far, without the test set.
+    """
+    from engine.models import checkpoint
+    from engine.tasks.next_rows import estimate_label_gain
+
+    dataset, base = require_dataset(data).with_target(target), (model or minilm()).absolute()
+    loaded = checkpoint.load(base)
+    print_loading_notes(loaded.report)
+    question = EstimateGain(data=dataset.folder, checkpoint=base, more=more)
+    with ProgressLine(sys.stderr) as line:
+        found = estimate_label_gain(
+            dataset, loaded, question, lambda s, d, t: line.draw(f"{s}: {d:,} of {t:,}")
+        )
+    if as_json:
+        echo_json(found.model_dump(exclude={"to", "kind"}))
+        return
+    echo(f"Light model on {found.rows:,} labelled rows: accuracy {100 * found.accuracy:.1f} %")
+    mostly = f", mostly “{found.label}”" if found.label else ""
+    gain, low, high = (100 * value for value in (found.gain, found.low, found.high))
+    echo(f"{more:,} more rows: {gain:+.1f} points ({low:.1f} to {high:.1f}){mostly}")
+    if found.hardly_pays:
+        echo("More labels hardly pay.")
 
 
 def _table(dataset: Dataset, errors: LabelErrorsFound) -> pa.Table:

@@ -9,6 +9,8 @@ from engine.config.codebook import Codebook, Drawn
 from engine.messages import Message
 from engine.messages.question import Answer, Question
 
+MIN_CURVE_ROWS = 50  # labelled, for a learning curve
+
 
 class Suggestion(Message):
     """A label for a row of a version."""
@@ -79,4 +81,31 @@ class SuggestLabels(Question):
         default_factory=dict,
         description="Labels given since the version, as in a cell; sets as lists; “” removes one.",
     )
+    codebook: Codebook | None = Field(None, description="None: that of the version.")
+
+
+class GainEstimated(Answer):
+    """Accuracy of a light model, and the accuracy that `more` labelled rows add."""
+
+    kind: Literal["gain estimated"] = "gain estimated"
+    rows: int = Field(description="Labelled rows outside the test set.")
+    more: int
+    accuracy: float
+    gain: float
+    low: float = Field(description="Lower end of the 95 % interval of the gain.")
+    high: float
+    hardly_pays: bool
+    label: str = Field("", description="The label that has most of the gain; “” for none.")
+
+
+class EstimateGain(Question):
+    """Estimate from the learning curve how much more labelled rows would add."""
+
+    answered_by: ClassVar[type[Answer]] = GainEstimated
+    kind: Literal["estimate gain"] = "estimate gain"
+    data: Path
+    target: str | None = Field(None, description="The column of labels; None: as imported.")
+    checkpoint: Path
+    more: int = Field(200, ge=1)
+    labels: dict[int, str] = Field(default_factory=dict, description="As in `SuggestLabels`.")
     codebook: Codebook | None = Field(None, description="None: that of the version.")

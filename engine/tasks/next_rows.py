@@ -4,7 +4,7 @@ Shapes: N rows, M labelled rows, C labels, D size of a vector, F features.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,10 +27,18 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.evaluation.sentence_similarity import normalise
-from engine.messages.labelling import LabelsSuggested, Suggestion, SuggestLabels
+from engine.messages.labelling import (
+    MIN_CURVE_ROWS,
+    EstimateGain,
+    GainEstimated,
+    LabelsSuggested,
+    Suggestion,
+    SuggestLabels,
+)
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.results.gain import estimate_gain, learning_curve
 from engine.results.light_model import LightModel
 from engine.tasks import checkpoint_learner
 from engine.tasks.evaluating import collect_predictions
@@ -69,35 +77,42 @@ class Scored(NamedTuple):
     names: Sequence[str]
 
 
-class RowsToLabel:
-    """The rows of a version without a label, and what is known of the others."""
+class CodedRows:
+    """The rows of a version, and the labels known of them."""
 
-    def __init__(self, dataset: Dataset, question: SuggestLabels) -> None:
-        """Raises StudioError if no row lacks its label."""
+    def __init__(
+        self, dataset: Dataset, given: dict[int, str], codebook: Codebook | None = None
+    ) -> None:
+        """Read the labels.
+
+        Args:
+            given: labels given since the version, as in a cell; “” removes one.
+            codebook: None: that of the version.
+        """
         self._dataset, self._mapping = dataset, dataset.spec.mapping
-        self.codebook = question.codebook or codebook_of(dataset.spec)
-        spec = dataset.spec
+        self._given, self._unlabelled = given, dataset.unlabelled()
+        self.codebook = codebook or codebook_of(dataset.spec)
         self.has_tags = self._mapping.tags is not None
         self.has_text_spans = spec.has_text_spans
         self.has_sets = (
             self.codebook.kind == "labels"
             if self.codebook is not None
-            else bool(self._mapping.flags) or count_label_sets(spec.labels) is not None
+            else bool(self._mapping.flags) or count_label_sets(dataset.spec.labels) is not None
         )
         if not (self.has_tags or self._mapping.flags or self._mapping.label):
             raise StudioError(
                 "The rows have no column of labels.",
                 "Choose a data set whose rows have labels or tags.",
             )
-        unlabelled = dataset.unlabelled()
-        self.known = {} if self.has_tags else self._known(unlabelled, question.labels)
-        changed = np.array([*question.labels], dtype=np.int64)
-        removed = [row for row, cell in question.labels.items() if not cell]
-        without = np.union1d(np.setdiff1d(unlabelled, changed), np.array(removed, dtype=np.int64))
-        self.count = len(without)
-        self.rows = np.array(question.rows, dtype=np.int64) if question.rows else without
-        if not len(self.rows):
-            raise StudioError("Every row has a label.", "Import rows without labels to label them.")
+        self.known: Labels = {} if self.has_tags else self._known()
+
+    @property
+    def without(self) -> NDArray[np.int64]:
+        """Rows without a label, int64 [N], ascending."""
+        given = np.array([*self._given], dtype=np.int64)
+        removed = [row for row, cell in self._given.items() if not cell]
+        stored = np.setdiff1d(self._unlabelled, given)
+        return np.union1d(stored, np.array(removed, dtype=np.int64))
 
     @property
     def names(self) -> list[str]:
@@ -109,10 +124,17 @@ class RowsToLabel:
         columns = [self._cells(name, indices) for name in self._mapping.texts]
         return Rows(columns[0], columns[1] if len(columns) > 1 else None)
 
-    def _known(self, unlabelled: NDArray[np.int64], given: dict[int, str]) -> Labels:
+    def targets(self, rows: Sequence[int], names: Sequence[str]) -> NDArray[np.bool_]:
+        """The labels of rows, bool [rows, C]."""
+        targets = np.zeros((len(rows), len(names)), dtype=bool)
+        for place, row in enumerate(rows):
+            targets[place, [names.index(label) for label in self.known[row]]] = True
+        return targets
+
+    def _known(self) -> Labels:
         """Labels outside the test part: those given, else those stored."""
-        labelled = np.flatnonzero(self._dataset.splits != SPLITS.index("test"))
-        stored = np.setdiff1d(labelled, unlabelled)
+        labelled, given = np.flatnonzero(self._dataset.splits != SPLITS.index("test")), self._given
+        stored = np.setdiff1d(labelled, self._unlabelled)
         flags = self._mapping.flags
         if flags:
             columns = {name: parse_flags(name, self._cells(name, stored)) for name in flags}
@@ -146,13 +168,18 @@ def suggest_labels(
     Raises StudioError if no row lacks its label, or if the model does not predict such labels and
     neither the rows nor the codebook have two.
     """
-    rows, stage = RowsToLabel(dataset, question), phrase("Reading the rows with the model")
-    labelled, count = np.array([*rows.known], dtype=np.int64), len(rows.rows)
-    texts = rows.texts(np.concatenate([rows.rows, labelled]))
+    rows = CodedRows(dataset, question.labels, question.codebook)
+    stage = phrase("Reading the rows with the model")
+    without = rows.without
+    indices = np.array(question.rows, dtype=np.int64) if question.rows else without
+    if not len(indices):
+        raise StudioError("Every row has a label.", "Import rows without labels to label them.")
+    labelled, count = np.array([*rows.known], dtype=np.int64), len(indices)
+    texts = rows.texts(np.concatenate([indices, labelled]))
 
     @cache
     def features() -> NDArray[np.float32]:  # [N + M, F]
-        return row_features(loaded, question, texts, lambda d, t: report(stage, d, t))
+        return row_features(loaded, question.checkpoint, texts, partial(report, stage))
 
     head, names, from_codebook = loaded.network.heads.task, rows.names, False
     is_tuned = head is not None and (
@@ -170,10 +197,8 @@ def suggest_labels(
             "Choose a model fine-tuned for token classification.",
         )
     elif len(names) > 1:
-        targets = np.zeros((count + len(labelled), len(names)), dtype=bool)
-        for place, labels in enumerate(rows.known.values(), start=count):
-            targets[place, [names.index(label) for label in labels]] = True
-        places = np.arange(len(targets))
+        targets, places = rows.targets([*rows.known], names), np.arange(count + len(labelled))
+        targets = np.vstack([np.zeros((count, len(names)), dtype=bool), targets])
         light = LightModel(joined_texts(texts), features(), targets)
         by_label = light.predict(places[count:], places[:count], rows.has_sets)
         scored = _score(by_label, names, rows)
@@ -188,19 +213,52 @@ def suggest_labels(
     return LabelsSuggested(
         suggestions=tuple(
             Suggestion(
-                row=int(rows.rows[n]),
+                row=int(indices[n]),
                 label=scored.cells[n],
                 probability=float(np.clip(scored.p[n], 0, 1)),
             )
             for n in chosen.tolist()
         ),
-        rows=rows.count,
+        rows=len(without),
         from_codebook=from_codebook,
         learns=not is_tuned,
     )
 
 
-def _predict(loaded: Checkpoint, texts: Rows, rows: RowsToLabel, report: Report) -> Scored:
+def estimate_label_gain(
+    dataset: Dataset, loaded: Checkpoint, question: EstimateGain, report: Report
+) -> GainEstimated:
+    """Estimate what more labels add to the accuracy of the light model; of sets, exact matches.
+
+    Raises StudioError if there are too few rows with labels outside the test part.
+    """
+    rows = CodedRows(dataset, question.labels, question.codebook)
+    names, known = rows.names, [*rows.known]
+    if rows.has_tags or len(names) < 2 or len(known) < MIN_CURVE_ROWS:
+        raise StudioError(
+            "A learning curve needs {n} rows with labels outside the test set, and two labels.",
+            "Label more rows first.",
+            n=MIN_CURVE_ROWS,
+        )
+    texts, targets = rows.texts(np.array(known, dtype=np.int64)), rows.targets(known, names)
+    stage, fitting = phrase("Reading the rows with the model"), phrase("Fitting light models")
+    features = row_features(loaded, question.checkpoint, texts, partial(report, stage))
+    model, places = LightModel(joined_texts(texts), features, targets), np.arange(len(known))
+    curve = learning_curve(model, places, targets, rows.has_sets, partial(report, fitting))
+    gain = estimate_gain(curve, question.more, targets, names)
+    return GainEstimated(
+        rows=gain.rows,
+        more=gain.more,
+        accuracy=gain.accuracy,
+        gain=gain.gain.value,
+        low=gain.gain.low,
+        high=gain.gain.high,
+        hardly_pays=gain.hardly_pays,
+        label=gain.label,
+    )
+
+
+def _predict(loaded: Checkpoint, texts: Rows, rows: CodedRows, report: Report) -> Scored:
     """What a fine-tuned model predicts."""
     learner, stage = checkpoint_learner(loaded), phrase("Predicting the rows without a label")
     assert learner is not None  # the model has a task head
@@ -214,7 +272,7 @@ def _predict(loaded: Checkpoint, texts: Rows, rows: RowsToLabel, report: Report)
     return _score(by_label, loaded.labels, rows)
 
 
-def _score(by_label: NDArray[np.float64], names: Sequence[str], rows: RowsToLabel) -> Scored:
+def _score(by_label: NDArray[np.float64], names: Sequence[str], rows: CodedRows) -> Scored:
     if rows.has_sets:
         chosen = by_label >= 0.5
         sets = [[names[n] for n in np.flatnonzero(row).tolist()] for row in chosen]
@@ -290,11 +348,11 @@ def joined_texts(rows: Rows) -> list[str]:
 
 
 def row_features(
-    loaded: Checkpoint, question: SuggestLabels, rows: Rows, report: ProgressCallback
+    loaded: Checkpoint, checkpoint: Path, rows: Rows, report: ProgressCallback
 ) -> NDArray[np.float32]:
     """Unit vectors of the texts, float32 [N, F]; of pairs u and v: |u − v| and u · v."""
     texts = [*rows.texts, *(rows.pairs or ())]
-    vectors = normalise(text_vectors(loaded, question.checkpoint, texts, report))
+    vectors = normalise(text_vectors(loaded, checkpoint, texts, report))
     if rows.pairs is None:
         return vectors
     u, v = vectors[: len(rows)], vectors[len(rows) :]

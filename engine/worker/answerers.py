@@ -77,7 +77,7 @@ from engine.messages.explore.word_vectors import (
 )
 from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
-from engine.messages.labelling import FindLabelErrors, SuggestLabels
+from engine.messages.labelling import EstimateGain, FindLabelErrors, SuggestLabels
 from engine.messages.question import Answer, Question, Working
 from engine.messages.shrinking import Shrink
 from engine.messages.word_vectors import ImportVectors, VectorsImported
@@ -333,6 +333,19 @@ def _suggest_labels(question: SuggestLabels, context: WorkerContext) -> Answer:
     return suggested.model_copy(update={"to": question.number})
 
 
+def _estimate_gain(question: EstimateGain, context: WorkerContext) -> Answer:
+    from engine.tasks.next_rows import estimate_label_gain
+
+    lower_priority()
+    estimated = estimate_label_gain(
+        open_dataset(question.data).with_target(question.target),
+        context.models.take(question.checkpoint),
+        question,
+        partial(_emit, context, question),
+    )
+    return estimated.model_copy(update={"to": question.number})
+
+
 def _emit(
     context: WorkerContext, question: Question, stage: str, done: int = 0, total: int = 0
 ) -> None:
@@ -385,6 +398,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     ShowBatch: _show_batch,
     FindLabelErrors: _find_label_errors,
     SuggestLabels: _suggest_labels,
+    EstimateGain: _estimate_gain,
 }
 
 

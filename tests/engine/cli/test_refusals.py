@@ -41,6 +41,7 @@ READING = {
     "fix": [["IN", "exact_duplicates", "drop"]],
     "label-errors": [["IN", "--out", "NEW.csv"], ["STORED", "--model", "IN", "--out", "NEW.csv"]],
     "relabel": [["IN", "DATA"], ["STORED", "IN"]],
+    "label-gain": [["IN"], ["STORED", "--model", "IN"]],
     "codebook": [["IN"], ["STORED", "--from", "IN"]],
     "agreement": [["IN"]],
     "split": [["IN"]],

@@ -346,3 +346,16 @@ def test_a_data_set_is_exported_by_the_suffix_or_the_named_format(
     assert "has no tags. Choose another format" in message
     assert "“nothing”" in refusal("export-data", "films", "--to", "a.csv", "--columns", "nothing")
     assert not Path("films.conll").exists()
+
+
+def test_the_gain_of_more_labels_is_estimated(output, json_output, refusal, tmp_path, tuned):
+    data, _ = films_with_wrong_labels(tmp_path)
+    name, model = str(data.folder.parent), str(tuned("regression").checkpoint)
+    found = json_output("label-gain", name, "--model", model, "--more", "100")
+    assert (found["rows"], found["more"]) == (63, 100) and found["accuracy"] > 0.7
+    assert found["low"] <= found["gain"] <= found["high"]
+    printed = output("label-gain", name, "--model", model)
+    assert "Light model on 63 labelled rows" in printed and "200 more rows: +" in printed
+    few = store(tmp_path / "few", [("a film", label, "train") for label in ("good", "bad")])
+    message = refusal("label-gain", str(few.folder.parent), "--model", model)
+    assert "needs 50 rows with labels" in message

@@ -1,5 +1,7 @@
 """Pending edits of rows, and differences between two versions."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from engine.data.datasets.differences import RowDifference, differences
 from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits, with_tag
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
+from engine.runs.launch import CODE
 from tests.engine.data.importing import import_files, write_lines
 
 
@@ -125,6 +128,33 @@ def test_edits_are_saved_and_empty_edits_remove_the_file(tmp_path):
         read_edits(file, "a")
     PendingEdits(fingerprint="a").write(file)
     assert not file.exists() and read_edits(file, "a") == PendingEdits(fingerprint="a")
+
+
+CODER = """
+import sys
+from pathlib import Path
+from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits
+
+path = Path(sys.argv[1])
+read_edits(path, "f").write(path)
+for row in range(100_000):  # as the window does it: a decision, then the next row
+    edit = RowEdit(cells={"label": f"label of row {row}"})
+    PendingEdits(fingerprint="f", rows={row: edit}).append(path)
+    print(row, flush=True)
+"""
+
+
+def test_no_decision_is_lost_if_the_program_is_killed_at_any_moment(tmp_path):
+    path, shown = tmp_path / "edits.jsonl", 0
+    for most in (1, 60):
+        command = [sys.executable, "-c", CODER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CODE) as coder:
+            assert coder.stdout is not None
+            for _ in range(most):
+                shown = max(shown, int(coder.stdout.readline()))
+            coder.kill()  # SIGKILL, or TerminateProcess on Windows
+        rows = read_edits(path, "f").rows
+        assert all(rows[n].cells == {"label": f"label of row {n}"} for n in range(shown + 1))
 
 
 def test_edits_of_a_row_are_merged():

@@ -7,6 +7,7 @@ import numpy as np
 
 from app import background
 from app.library import DataEntry
+from app.pages.data.dataset.editing.gain import GainState, GainView
 from app.studio import Studio
 from app.theme import SPACE, px
 from app.widgets.charts.chart import (
@@ -21,6 +22,7 @@ from app.widgets.charts.chart import (
 from app.widgets.charts.figure_menu import offer_chart
 from app.widgets.charts.view import ChartView
 from app.widgets.page import Card
+from app.widgets.screen import set_shown
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
 from engine.config.dataset import DatasetSpec, StoredData
@@ -74,11 +76,15 @@ def _count_labelled(spec: DatasetSpec, target: str | None) -> int:
 
 
 class LearningCurveCard(Card):
-    """A chart, hidden until runs on two different numbers of labelled rows have finished."""
+    """The gain of more labels, and a chart if runs on two numbers of labelled rows have finished.
 
-    def __init__(self, studio: Studio) -> None:
+    Hidden without both.
+    """
+
+    def __init__(self, studio: Studio, gain: GainState) -> None:
         super().__init__("")
-        self._studio = studio
+        self._studio, self._has_gain = studio, False
+        self.gain = GainView(gain)
         self.body.addWidget(Text(self.tr("Score over labelled rows"), "heading"))
         self.chart = ChartView(self.tr("Score over labelled rows"))
         self.chart.setFixedHeight(px(HEIGHT))
@@ -86,7 +92,19 @@ class LearningCurveCard(Card):
         self.summary = Text("", "muted")
         self.body.addWidget(self.chart)
         self.body.addWidget(self.summary)
-        self.hide()
+        self.body.addWidget(self.gain)
+        self._set_chart_shown(False)
+
+    def offer_gain(self, is_offered: bool) -> None:
+        """Offer an estimate of the gain, or hide the offer."""
+        self._has_gain = is_offered
+        self._set_chart_shown(not self.chart.isHidden())
+
+    def _set_chart_shown(self, is_shown: bool) -> None:
+        set_shown(self.chart, is_shown)
+        set_shown(self.summary, is_shown)
+        set_shown(self.gain, self._has_gain)
+        set_shown(self, is_shown or self._has_gain)
 
     def read(self, dataset: Path, target: str | None) -> None:
         """Read the runs on all versions of a data set that learned a column."""
@@ -101,8 +119,8 @@ class LearningCurveCard(Card):
     def _show(self, scores: list[ScoredRun]) -> None:
         rows = np.array([score.labelled_rows for score in scores], dtype=np.float64)
         values = np.array([score.score for score in scores], dtype=np.float64)
-        self.setVisible(len(set(rows.tolist())) > 1)
-        if self.isHidden():
+        self._set_chart_shown(len(set(rows.tolist())) > 1)
+        if self.chart.isHidden():
             return
         title = run_texts.metric_title(scores[0].metric)
         text = percent_text if run_texts.is_share(scores[0].metric) else tick_text

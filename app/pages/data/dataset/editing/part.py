@@ -15,6 +15,7 @@ from app.pages.data.dataset.editing.cells import LabelDelegate, SplitDelegate, T
 from app.pages.data.dataset.editing.codebook_card import UNLABELLED, CodebookCard
 from app.pages.data.dataset.editing.codebook_dialog import CodebookDialog
 from app.pages.data.dataset.editing.codebook_draft import CodebookDraft
+from app.pages.data.dataset.editing.gain import GainState
 from app.pages.data.dataset.editing.learning_curve import LearningCurveCard
 from app.pages.data.dataset.editing.mark_texts import mark_titles
 from app.pages.data.dataset.editing.marks import MarkKeys
@@ -39,6 +40,7 @@ from engine.data.columns.numbers import is_scale
 from engine.data.columns.words import split_words
 from engine.data.datasets.codebooks import add_labels, codebook_of
 from engine.data.datasets.editing import with_tag
+from engine.messages.labelling import MIN_CURVE_ROWS
 
 WORDS_HEIGHT, SPANS_HEIGHT = 104, 168  # px
 MARK_WIDTH = 120  # px
@@ -79,7 +81,10 @@ class EditingPart(QObject):
         self.answers.edited.connect(self._set_answers)
         self.review = ReviewState(studio, data, self.state)
         self.card = ReviewCard(self.review)
-        self.curve = LearningCurveCard(studio)
+        self.gain = GainState(studio, data, self.state)
+        self.curve = LearningCurveCard(studio, self.gain)
+        self.curve.gain.requested.connect(lambda: self._estimate_gain(self.gain.estimate))
+        self.review.ranking.ranked.connect(lambda *_: self._estimate_gain(self.gain.refresh))
         self.codebook = CodebookCard()
         self._studio = studio
         self.card.train_requested.connect(lambda: self._train(studio))
@@ -169,6 +174,7 @@ class EditingPart(QObject):
         """Save pending edits to their file and cancel jobs."""
         self.state.write()
         self.review.cancel()
+        self.gain.cancel()
 
     def selected(self) -> list[int]:
         """Indices of the selected rows."""
@@ -231,6 +237,7 @@ class EditingPart(QObject):
         else:
             self._count_unlabelled()
         self._show_marks()
+        self._offer_gain()
 
     @property
     def unlabelled_count(self) -> int | None:
@@ -247,6 +254,15 @@ class EditingPart(QObject):
         if (count := self.unlabelled_count) is not None:
             self.card.show_count(count)
 
+    def _estimate_gain(self, estimate: Callable[[Path], object]) -> None:
+        if (model := self.card.suggesting_model) is not None:
+            estimate(model.path)
+
+    def _offer_gain(self) -> None:
+        """Offer an estimate once enough rows have labels."""
+        can_estimate = self.card.has_models and self._data.spec.mapping.tags is None
+        self.curve.offer_gain(can_estimate and self.gain.labelled >= MIN_CURVE_ROWS)
+
     def _show_codebook(self) -> None:
         state, spec = self.state, self._data.spec
         self._shown_codebook = state.codebook
@@ -260,6 +276,7 @@ class EditingPart(QObject):
         has_codebook, is_packet = codebook_of(spec) is not None, spec.packet is not None
         self.codebook.show_codebook(state.codebook, has_labels and has_codebook, is_packet)
         self._show_marks()
+        self._offer_gain()
         self.target_shown.emit()
 
     def _show_marks(self) -> None:

@@ -32,7 +32,7 @@ class ReviewCard(Card):
     def __init__(self, state: ReviewState) -> None:
         super().__init__("")
         self._state = state
-        self._can_find = self._can_suggest = self._has_models = self._needs_tagger = False
+        self._can_find = self._can_suggest = self.has_models = self._needs_tagger = False
         self._models: tuple[ModelEntry, ...] = ()
         self._labels: tuple[str, ...] = ()
         self.title = Text(self.tr("Correct and label"), "heading")
@@ -101,14 +101,14 @@ class ReviewCard(Card):
         mapping, self._needs_tagger = spec.mapping, spec.mapping.tags is not None
         has_labels = bool(mapping.label_columns) and not mapping.endings
         unlabelled = sum(unlabelled_rows(spec).values())
-        self._has_models = has_labels and not is_number
-        is_class = mapping.label is not None and self._has_models and not has_sets
+        self.has_models = has_labels and not is_number
+        is_class = mapping.label is not None and self.has_models and not has_sets
         self._can_find = is_class and len(set(spec.labels) - {""}) > 1
         self._can_suggest = bool(unlabelled) and not mapping.endings
-        chosen = self.orders.currentData() or ("uncertain" if self._has_models else "file")
+        chosen = self.orders.currentData() or ("uncertain" if self.has_models else "file")
         self.orders.clear()
         for name, title in order_titles().items():
-            if self._has_models or name not in MODEL_ORDERS:
+            if self.has_models or name not in MODEL_ORDERS:
                 self.orders.addItem(title, name)
         self.orders.setCurrentIndex(max(self.orders.findData(chosen), 0))
         label = self.likely.currentText()
@@ -145,7 +145,7 @@ class ReviewCard(Card):
     @property
     def suggesting_model(self) -> ModelEntry | None:
         """The chosen model, if it can suggest labels for these rows."""
-        return self.model.chosen() if self._has_models else None
+        return self.model.chosen() if self.has_models else None
 
     def show_state(self) -> None:
         state, is_on = self._state, self._state.kind in ("errors", "labels")
@@ -153,12 +153,12 @@ class ReviewCard(Card):
         self.introduction.setVisible(can_review and not is_on)
         is_ordered = self._order in MODEL_ORDERS
         uses_model = self._can_find or (
-            self._has_models and (is_ordered or self.suggests.isChecked())
+            self.has_models and (is_ordered or self.suggests.isChecked())
         )
         self.model.setVisible(can_review and is_free and uses_model)
         self.likely.setVisible(self._can_suggest and is_free and self._order == "likely")
         self.suggests.setVisible(
-            self._can_suggest and is_free and self._has_models and not is_ordered
+            self._can_suggest and is_free and self.has_models and not is_ordered
         )
         self.control.setVisible(self._can_suggest and is_free)
         self.fine_tune.setVisible(self._can_find and is_free)
@@ -251,7 +251,7 @@ class ReviewCard(Card):
     def _on_suggest(self) -> None:
         entry, is_ordered = self.model.chosen(), self._order in MODEL_ORDERS
         label = self._labels[self.likely.currentIndex()] if self._order == "likely" else ""
-        if not is_ordered and not (self._has_models and self.suggests.isChecked()):
+        if not is_ordered and not (self.has_models and self.suggests.isChecked()):
             self._state.label_rows(self._order, None, "", self.control.isChecked())
         elif entry is not None:
             self._state.label_rows(self._order, entry.path, label, self.control.isChecked())

@@ -1,5 +1,7 @@
 """Rows still to come are ranked again while rows are labelled; sets and tags are suggested."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
@@ -12,8 +14,15 @@ from engine.config.codebook import Drawn
 from engine.config.dataset import Mapping, Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import recognise
-from engine.messages.labelling import LabelsSuggested, Suggestion, SuggestLabels
+from engine.messages.labelling import (
+    EstimateGain,
+    GainEstimated,
+    LabelsSuggested,
+    Suggestion,
+    SuggestLabels,
+)
 from engine.messages.question import Refused
+from tests.app.accessible import assert_accessible
 from tests.app.conftest import StubWorker
 from tests.app.pages.data.dataset.test_coding import BOOK, answers, on_disk, open_coded  # noqa: F401
 
@@ -83,6 +92,47 @@ def test_rows_after_the_one_in_hand_get_a_new_order(
     view.editing.review.end()
     QTest.keyClicks(view.table, "1" * (2 * RANK_EVERY))
     assert len(one_time_workers) == 2, "the list has ended"
+
+
+def test_the_gain_of_more_labels_is_shown_and_estimated_again(
+    qtbot,
+    page,
+    answers,  # noqa: F811
+    one_time_workers: list[StubWorker],
+):
+    view = open_coded(qtbot, page, answers)
+    curve = view.editing.curve
+    assert curve.isHidden()
+    view.editing.state.set_label(list(range(49)), "price")
+    assert curve.isHidden(), "a curve needs 50 rows"
+    view.editing.state.set_label([49], "staff")
+    assert curve.isVisible() and curve.chart.isHidden()
+    qtbot.mouseClick(curve.gain.button, Qt.MouseButton.LeftButton)
+    asked = one_time_workers[-1].question
+    assert isinstance(asked, EstimateGain) and asked.more == 200 and len(asked.labels) == 50
+    assert not curve.gain.button.isVisible() and curve.gain.progress.isVisible()
+    found = GainEstimated(
+        rows=50,
+        more=200,
+        accuracy=0.8,
+        gain=0.021,
+        low=0.009,
+        high=0.034,
+        hardly_pays=False,
+        label="staff",
+    )
+    one_time_workers[-1].done(found)
+    assert curve.gain.text.text() == "200 more row(s): +2.1 points (0.9 to 3.4), mostly “staff”."
+    assert "light model" in curve.gain.note.text() and curve.gain.button.isVisible()
+    view.editing.gain.result = found.model_copy(update={"label": "", "hardly_pays": True})
+    view.editing.gain.changed.emit()
+    assert curve.gain.text.text().endswith("(0.9 to 3.4). More labels hardly pay.")
+    view.editing.gain.refresh(Path())
+    assert len(one_time_workers) == 1, "as many labels as before"
+    view.editing.state.set_label(list(range(50, 56)), "price")
+    view.editing.gain.refresh(Path())
+    assert len(one_time_workers) == 2, "a tenth more"
+    assert_accessible(curve)
 
 
 def test_a_given_order_stays_and_gets_new_suggestions_until_the_model_fails(
