@@ -11,6 +11,7 @@ and the mean gain. `keys` presses label keys in a window with 100,000 rows.
 """
 
 import statistics
+from functools import partial
 from pathlib import Path
 from time import perf_counter, thread_time
 from typing import Any
@@ -164,7 +165,7 @@ def _press(view: Any, count: int, title: str, limit: int) -> None:
         began, before = perf_counter(), thread_time()
         QTest.keyClicks(table, "123"[number % 3])
         place = table.currentIndex().row()
-        harness.wait_until(lambda place=place: model.index(place, column).data() != "…")
+        harness.wait_until(partial(_is_read, model.index(place, column)))
         table.viewport().repaint()
         QApplication.processEvents()
         times.append(1_000 * (perf_counter() - began))
@@ -173,6 +174,10 @@ def _press(view: Any, count: int, title: str, limit: int) -> None:
         last = statistics.quantiles(values, n=100)[-1]
         figures = f"median {statistics.median(values):.1f} ms, 99 % {last:.1f}"
         print(f"{title}, {kind}: {figures} (limit {limit} ms)")
+
+
+def _is_read(index: Any) -> bool:
+    return bool(index.data() != "…")
 
 
 def _list_with_suggestions(view: Any) -> None:

@@ -93,7 +93,7 @@ class CodedRows:
         self._given, self._unlabelled = given, dataset.unlabelled()
         self.codebook = codebook or codebook_of(dataset.spec)
         self.has_tags = self._mapping.tags is not None
-        self.has_text_spans = spec.has_text_spans
+        self.has_text_spans = dataset.spec.has_text_spans
         self.has_sets = (
             self.codebook.kind == "labels"
             if self.codebook is not None
