@@ -30,14 +30,17 @@ class SetBar(QWidget):
         obstacle: Callable[[], str] = lambda: "",
         all_texts: Callable[[], ChosenTexts | None] | None = None,
         prepare: Callable[[], object] = lambda: None,
+        is_primary: bool = True,
     ) -> None:
-        """`all_texts` returns the texts, if not the chosen ones; `prepare` is called first."""
+        """`all_texts` returns the texts, if not the chosen ones; `prepare` is called first. A panel
+        has one bar that is primary."""
         super().__init__()
         self._explore, self._start, self._prepare = explore, start, prepare
         self._texts = all_texts or (lambda: explore.chosen)
         self._work, self._text, self._obstacle = work, text, obstacle
         self.summary = OneLine("", "muted")
-        self.run = buttons.primary(text, self._on_press, "play")
+        make = buttons.primary if is_primary else buttons.plain
+        self.run = make(text, self._on_press, "play" if is_primary else "save")
         self.progress = ProgressLine(text.replace("&", ""))
         self.progress.cancelled.connect(work.cancel)
         self.problem = Text("", "warn")

@@ -169,17 +169,10 @@ def read(path: Path, layout: Layout) -> Iterator[Part]:
             stream.readline(SAMPLE)
         parts = _binary_parts if layout.is_binary else _text_parts
         for words, vectors, first in parts(stream, path, layout):
-            infinite = ~np.isfinite(vectors).all(axis=1)
-            if infinite.any():
-                number = first + int(infinite.argmax())
-                raise BadFile(
-                    path,
-                    phrase("a number of word {number:,} is not finite.", number=number)
-                    if layout.is_binary
-                    else phrase("a number is not finite."),
-                    phrase("Remove this word, or get the file again."),
-                    line=0 if layout.is_binary else number,
-                )
+            limit = MAX_PLAUSIBLE if layout.is_binary else np.inf
+            damaged = ~(np.abs(vectors) < limit).all(axis=1)
+            if damaged.any():
+                raise _number_error(path, layout, first + int(damaged.argmax()))
             count += len(words)
             yield Part(words, vectors, first, source.done / total)
     if layout.has_header and count != layout.words:
@@ -275,6 +268,17 @@ def _binary_parts(
         yield words, vectors.reshape(len(words), layout.size), first
     if (buffer[place:] + stream.read(MAX_WORD)).strip():
         raise _count_error(path, layout, layout.words + 1)
+
+
+def _number_error(path: Path, layout: Layout, number: int) -> BadFile:
+    if not layout.is_binary:
+        problem, advice = phrase("a number is not finite."), phrase("Remove this word.")
+        return BadFile(path, problem, advice, line=number)
+    return BadFile(
+        path,
+        phrase("word {number:,} has impossible numbers.", number=number),
+        phrase("The file is damaged, or this word has a space, which only text files can have."),
+    )
 
 
 def _count_error(path: Path, layout: Layout, count: int) -> BadFile:

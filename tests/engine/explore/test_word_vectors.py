@@ -1,5 +1,6 @@
 """A word in several texts, compared with the hidden states of transformers in NumPy."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from engine.explore.word_vectors import (
     find_words,
     random_cosines,
 )
+from engine.files.shipped import minilm
 from engine.messages.explore.text_set import TextSet, TypedText
 from engine.messages.explore.word_vectors import CompareWord, FindTokens, FindWords
+from engine.models import checkpoint
 
 CLOSE = 1e-5
 TEXTS = ("A quiet film.", "Nobody laughs; the Film, left.", "We left.", "film film")
@@ -57,6 +60,20 @@ def test_cosines_match_hidden_states_of_transformers(known):
             assert actual.static == pytest.approx(rows, abs=CLOSE)
         else:
             assert actual.static == ()
+
+
+def test_the_example_of_the_help_page_has_the_cosines_of_minilm():
+    page = (Path(__file__).parents[3] / "resources/help/vectors.md").read_text(encoding="utf-8")
+    texts = tuple(re.findall(r"^\d\. (.*stick.*)$", page, re.MULTILINE))
+    loaded = checkpoint.load(minilm())
+    answer = compare(loaded, CompareWord(checkpoint=minilm(), word="stick", texts=texts))
+    rows = re.findall(r"^\| (\d) and (\d), .*? \|(.*)\|$", page, re.MULTILINE)
+    assert len(rows) == 4 and len(texts) == 4
+    for first, second, cells in rows:
+        static, *values = map(float, cells.split("|"))
+        pair = int(first) - 1, int(second) - 1
+        cosines = [answer.layers[n].cosines[pair[0]][pair[1]] for n in (0, 3, 6)]
+        assert static == 1 and values == pytest.approx(cosines, abs=0.0051), pair
 
 
 def test_random_pairs_come_from_different_texts():

@@ -134,9 +134,13 @@ FAULTS = {
     "not finite": (3 * ROW + b"b 1 nan 3\n", "line 4: a number is not finite."),
     "not finite in binary": (
         b"2 1\na " + np.array(1, "<f4").tobytes() + b"b " + np.array(np.nan, "<f4").tobytes(),
-        "word 2 is not finite",
+        "word 2 has impossible numbers",
     ),
     "text after two numbers": (b"1 2\nhello world\n", "neither a word with its numbers"),
+    "a word with a space in binary": (
+        b"2 2\nthe " + np.array([1, 2], "<f4").tobytes() + b"New York " + bytes(8),
+        "word 2 has impossible numbers.",
+    ),
     "Latin-1": ("é 1 2 3\nà 1 2 3\n".encode("latin-1"), "none of its words is valid UTF-8."),
     "damaged gzip": (gzip.compress(TEXT)[:-30], "damaged or incomplete"),
     "a pickle": (b"\x80\x04\x95abc", "it is a file of gensim or of Python"),

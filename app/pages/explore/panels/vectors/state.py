@@ -67,7 +67,7 @@ class VectorsState(QObject):
         self.tokens = LiveQuery(explore, explorer, self._tokens_question)
         self.tokens.changed.connect(self.changed)
         self.static = StaticState(
-            explore, explorer, home, lambda: self.word, self._texts, lambda: self._layer
+            explore, explorer, home, lambda: self.word, self._texts, lambda: self.static_layer
         )
         self.static.changed.connect(self.changed)
         explore.vectors_chosen.connect(self._on_vectors_chosen)
@@ -107,6 +107,13 @@ class VectorsState(QObject):
     def layer(self) -> int:
         """Index of the displayed layer; 0 is the embeddings."""
         last = len(self.answer.layers) - 1 if self.answer is not None else 0
+        return last if self._layer is None else min(self._layer, last)
+
+    @property
+    def static_layer(self) -> int:
+        """Index of the layer beside static vectors, whether or not a text has the word."""
+        model = self.explore.first.model
+        last = model.info.layers if model is not None and model.info is not None else 0
         return last if self._layer is None else min(self._layer, last)
 
     @property
@@ -191,7 +198,7 @@ class VectorsState(QObject):
                 checkpoint=checkpoint,
                 texts=chosen.texts,
                 word=self.word,
-                layer=self.layer if self.answer is not None else self._layer,
+                layer=self.static_layer,
                 file=file,
                 **self.explore.first.ablation,
             )

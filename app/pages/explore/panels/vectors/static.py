@@ -36,7 +36,9 @@ NAME_CHARACTERS = 24  # of the word vectors, in a heading
 
 
 class StaticState(QObject):
-    """The chosen word vectors and the typed words; `word` and `texts` are those of the panel.
+    """The chosen word vectors and the typed words.
+
+    `word`, `texts` and `layer` are those of the panel.
 
     Signals:
         changed: the answer, the choice or the list changed.
@@ -51,9 +53,8 @@ class StaticState(QObject):
         home: Home,
         word: Callable[[], str],
         texts: Callable[[ModelInput], tuple[str, ...]],
-        layer: Callable[[], int | None],
+        layer: Callable[[], int],
     ) -> None:
-        """`layer` returns None for the last."""
         super().__init__(explore)
         self.explore, self._home = explore, home
         self._word, self._texts, self._layer = word, texts, layer
@@ -117,15 +118,13 @@ class StaticState(QObject):
         expression = self.expression
         if not self.is_shown or side.checkpoint is None or expression is None:
             return None
-        info = side.model.info if side.model is not None else None
-        layer = self._layer()
         return RelateWords(
             checkpoint=side.checkpoint,
             words=expression.words,
             signs=expression.signs,
             vectors=self.chosen,
             texts=self._texts(side),
-            layer=layer if layer is not None else info.layers if info is not None else 0,
+            layer=self._layer(),
             **side.ablation,
         )
 
@@ -227,7 +226,7 @@ def near_rows(state: StaticState, answer: WordsRelated | None) -> tuple[list[str
         title = space_title(state, space)
         if space.place is not None:
             place += 1
-            title = tr("{0}, occurrence {1}").format(title, place)
+            title = tr("Occurrence {0}").format(place)
         header.append(title)
     most = max(len(space.nearest) for space in spaces)
     rows = [

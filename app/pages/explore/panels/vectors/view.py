@@ -34,12 +34,12 @@ from engine.messages.explore.word_vectors import WordVectorsSaved
 
 DIGITS = 3
 SUFFIXES = (".parquet", ".npy", ".jsonl")  # of saved vectors, the default first
-EXAMPLE = (  # a word with two meanings, and texts with it
-    "state",
-    "The state of New York borders on Canada.",
-    "The state of Texas is larger than France.",
-    "The patient was in a state of shock.",
-    "Water in a liquid state flows.",
+EXAMPLE = (  # a word with two meanings, and texts with it; the help page has their cosines
+    "stick",
+    "She poked the fire with a stick.",
+    "A dog ran after the stick.",
+    "You have to stick to the rules.",
+    "We should stick to the plan.",
 )
 NAME_WIDTH, CELL_WIDTH, ROW_HEIGHT = 340, 52, 24  # px
 
@@ -90,9 +90,10 @@ class VectorsView(Panel):
         self.save_bar = SetBar(
             state.saving,
             state.explore,
-            self.tr("Sa&ve its vectors…"),
+            self.tr("Sa&ve vectors of the word…"),
             self._on_save,
             self._save_obstacle,
+            is_primary=False,
         )
         words_page = layouts.page(self.bar, (self.near_words, 1), self.save_bar, spacing=SPACE)
         self.empty = EmptyState(
@@ -182,7 +183,8 @@ class VectorsView(Panel):
     def _title(self) -> str:
         state, answer = self._state, self._state.answer
         if state.view == "static":
-            return self.tr("Words in static vectors and in the model")
+            text = self.tr("Nearest in static vectors and at layer {0}")
+            return text.format(state.static_layer)
         if answer is None:
             return ""
         if state.view == "cosines":
