@@ -127,6 +127,11 @@ def _check_head(loaded: Checkpoint, form: Form) -> None:
             "The TensorFlow 1 format cannot store how a sentence encoder pools.",
             "Choose the Hugging Face layout, which sentence-transformers reads.",
         )
+    if heads.scores_windows and form == "tf1":
+        raise StudioError(
+            "The TensorFlow 1 format cannot store the attention over windows.",
+            "Choose the Hugging Face layout.",
+        )
     probe = heads.features
     if probe is not None and form == "tf1":
         raise StudioError(

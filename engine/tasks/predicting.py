@@ -5,6 +5,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from engine.config.task import WindowedTask
 from engine.data.coverage import scripts_note, unknown_note
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
@@ -65,6 +68,7 @@ class Predictor:
             self._use_fast(serving, model)
         self._known = KnownOutputs(KNOWN_BYTES)
         self._truncated = 0  # inputs of maximum length so far
+        self._windowed = 0  # texts of several windows so far
         self._blank = 0  # rows without text so far
         self._characters = Counter[str]()  # of texts so far
         self._tokens = self._unknown = 0  # tokens of inputs so far, and those that are [UNK]
@@ -104,6 +108,8 @@ class Predictor:
         notes: list[str] = [] if self._exact else [self._precision_note()]
         if self._truncated:
             notes.append(truncation_note(self._truncated, self._max_length))
+        if self._windowed:
+            notes.append(phrase("{n:,} long text(s) read in windows.", n=self._windowed))
         if note := unknown_note(self._unknown / max(self._tokens, 1)):
             scripts = scripts_note(self._characters)
             notes.append(join(" ", [note, f"{scripts}."]) if scripts else note)
@@ -149,6 +155,8 @@ class Predictor:
         self._unknown += int((tokens == self._loaded.tokenizer.unknown).sum())
         if self.learner.task.truncates:
             self._truncated += int((examples.tokenized.lengths >= self._max_length).sum())
+        elif isinstance(self.learner.task, WindowedTask) and examples.owners is not None:
+            self._windowed += int((np.bincount(examples.owners) > 1).sum())
 
 
 def _is_blank(text: str) -> bool:

@@ -26,8 +26,11 @@ from engine.data.datasets.rows import Rows
 from engine.data.tokenized.windows import tokenize_windows
 from engine.documents.card import model_card
 from engine.documents.code import Example, onnx_code, transformers_code
+from engine.errors import StudioError
+from engine.export.exporting import export
 from engine.export.onnx_graph import write_graph
 from engine.messages.explore.prediction import Predict
+from engine.messages.exporting import Export
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.tasks import checkpoint_learner, learner_for
@@ -173,7 +176,12 @@ def test_training_end_to_end_and_prediction_pool_alike(tokenizer, tmp_path, aggr
     stated = f"more than {LENGTH} tokens are read in overlapping windows"
     assert stated in model_card(tmp_path / "model", "hf")
     records = predictor.predict(rows)
-    assert len(records) == 12 and not predictor.notes()
+    question = Export(checkpoint=tmp_path / "model", into=tmp_path / "tf1", form="tf1")
+    if aggregate == "attention":
+        with pytest.raises(StudioError, match="cannot store the attention over windows"):
+            export(question)
+    several = 2 * int((np.bincount(examples.owners) > 1).sum())  # predicted twice
+    assert len(records) == 12 and predictor.notes() == (f"{several} long texts read in windows.",)
     settings = PredictionSettings(temperature=2.5)
     save_settings(tmp_path / "model", settings)
     for library in ("transformers", *(["onnxruntime"] if os.environ.get(LONG) else [])):

@@ -6,12 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config.tasks.pretraining import Pretraining
+from engine.progress import no_progress
 from engine.tasks.evaluating import batches_by_length
 from engine.tasks.rng import rng_for
-from engine.training import loop
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.training import estimate, loop
 from engine.training.context import RunContext
 from engine.training.data.batch_order import BatchOrder
 from engine.training.data.prefetch import batches
+from engine.training.data.training_data import read_rows, tokenise
 from engine.training.setup import set_up
 from engine.worker.train import main as work
 from tests.engine.training import small
@@ -129,3 +132,26 @@ def test_a_fraction_of_the_data_is_drawn_once():
 
 def test_evaluation_reads_each_example_once():
     assert sorted(np.concatenate(batches_by_length(LENGTHS, 32))) == list(range(len(LENGTHS)))
+
+
+@pytest.mark.parametrize("number", [0, 2, 99])
+def test_steps_and_windows_of_long_texts_are_estimated_as_they_are(tmp_path, number):
+    """Each window is an example, or each text with some of its windows."""
+    job = small.learning("windows", tmp_path, max_length=8)
+    changes = {"windows_per_text": number, "aggregate": "mean"}
+    job = job.model_copy(update={"task": job.task.model_copy(update=changes)})
+    source = read_rows(job, tmp_path / "data", lambda name: no_progress)
+    tokenizer = Tokenizer.train(source.rows.texts, 120, lowercase=True)
+    plan = estimate._make_plan(source, estimate.sample(source, tokenizer, tmp_path / "sample"))
+    data = tokenise(source, tokenizer, 64, lambda name: no_progress)
+    assert plan.steps == data.steps
+    batch, rows = data.batch(3), len(source.rows)
+    assert data.validation is not None and data.validation.owners is not None
+    per_row = len(data.validation) / (data.validation.owners.max() + 1)
+    if number:
+        assert len(data.phases[0].order) == rows and batch.windows.size(1) <= number
+    else:
+        assert len(data.phases[0].order) > 1.5 * rows and batch.windows is None
+    if number != 2:  # as many examples as it takes the time of
+        expected = len(data.validation) / (per_row if number else 1)
+        assert plan.validation_rows == pytest.approx(expected, rel=0.3)
