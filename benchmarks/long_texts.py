@@ -155,8 +155,8 @@ def _train(way: str, files: dict[str, Path], folder: Path, model: Path, seed: in
         training=TrainingSpec(
             max_length=WINDOW if settings else READ,
             learning_rate=5e-4,
-            epochs=5,
-            batch_size=16,
+            epochs=8,
+            batch_size=8,
             seed=seed,
             save_every=0,
         ),

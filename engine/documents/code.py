@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeGuard
 
 from engine.config.joined_texts import COLUMN, template_columns
 from engine.config.prediction import PredictionSettings
@@ -73,13 +73,16 @@ def onnx_code(
     The code applies `settings` as `transformers_code` does.
     """
     architecture = get_head(task.kind).architecture
+    length_lines = (
+        "length = json.load(open(f'{folder}/tokenizer_config.json'))['model_max_length']",
+        *(() if architecture == SPANS else ("tokenizer.enable_truncation(length)",)),
+    )
     lines = [
         "import json, numpy, onnxruntime, tokenizers",
         f"folder = {folder!r}",
         "session = onnxruntime.InferenceSession(f'{folder}/model.onnx')",
         "tokenizer = tokenizers.Tokenizer.from_file(f'{folder}/tokenizer.json')",
-        "length = json.load(open(f'{folder}/tokenizer_config.json'))['model_max_length']",
-        *(() if architecture == SPANS else ("tokenizer.enable_truncation(length)",)),
+        *(() if reads_windows(task) else length_lines),
         *_ONNX[architecture](task, example, settings),
     ]
     return "\n".join(lines) + "\n"
@@ -134,12 +137,14 @@ def _unsure_lines(certainty: str, settings: PredictionSettings) -> list[str]:
     return [f"print('unsure' if {certainty} < {below!r} else 'sure')"] if below else []
 
 
+def reads_windows(task: TaskSpec) -> TypeGuard[WindowedTask]:
+    """True if the task reads long texts in windows of a known length."""
+    return isinstance(task, WindowedTask) and task.reads_windows and task.window_length > 0
+
+
 def windowed(task: TaskSpec) -> AggregatingTask | None:
-    """The task, if it reads long texts in windows of a known length."""
-    is_windowed = (
-        isinstance(task, AggregatingTask) and task.reads_windows and task.window_length > 0
-    )
-    return cast(AggregatingTask, task) if is_windowed else None
+    """The task, if it pools the windows of long texts."""
+    return task if reads_windows(task) and isinstance(task, AggregatingTask) else None
 
 
 def _overlap(room: int, stride: int) -> int:
@@ -244,7 +249,7 @@ def _windows_of_tokens(task: WindowedTask, tags: str, tokens: str, label: str) -
 
 
 def _tokens(task: TaskSpec, example: Example, _: PredictionSettings) -> list[str]:
-    if isinstance(task, WindowedTask) and task.reads_windows and task.window_length:
+    if reads_windows(task):
         overlap = _overlap(task.window_length - 2, task.doc_stride)
         return [
             f"inputs = tokenizer({example.passage!r}, return_tensors='pt', padding=True,",
@@ -428,7 +433,7 @@ def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSetting
 
 
 def _onnx_tokens(task: TaskSpec, example: Example, _: PredictionSettings) -> list[str]:
-    if isinstance(task, WindowedTask) and task.reads_windows and task.window_length:
+    if reads_windows(task):
         overlap = _overlap(task.window_length - 2, task.doc_stride)
         return [
             LABELS,
