@@ -191,8 +191,9 @@ def _codebook(job: JobSpec) -> Iterator[Section]:
     if not isinstance(job.data, StoredData) or not (job.data.folder / SPEC).is_file():
         return
     spec = open_dataset(job.data.folder).with_target(job.data.target).spec
-    codebook = spec.codebooks.get(spec.mapping.label or spec.mapping.tags or "")
-    if codebook is None:
+    codebook = spec.codebooks.get(spec.coded_column or "")
+    is_import = spec.has_text_spans and spec.made_from is None  # its labels are only listed
+    if codebook is None or is_import:
         return
     header = (phrase("Label"), phrase("Definition"), phrase("Examples"), phrase("Counter-examples"))
     rows = tuple(

@@ -1,11 +1,12 @@
 """A text with its spans, marked by mouse or keys; a label of a span is set by whoever owns it."""
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFontMetricsF,
     QKeyEvent,
@@ -75,6 +76,7 @@ class SpanView(QWidget):
         self._anchor = self._head = (0, 0)  # the selection is from one to the other
         self._units: list[int] = []  # position of each character in UTF-16; empty: its index
         self._layout = QTextLayout()
+        self._breaks: list[QTextLine] = []
         self._lines: list[Line] = []
         self._is_dragging = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -90,7 +92,7 @@ class SpanView(QWidget):
             roles: colour of each label.
         """
         if text != self.text:
-            self.text, self._words = text, word_spans(text)
+            self.text, self._words, self.spans = text, word_spans(text), ()
             self._anchor = self._head = self._words[0] if self._words else (0, 0)
             self.chosen = None
             is_long = any(ord(character) > 0xFFFF for character in text)
@@ -100,10 +102,12 @@ class SpanView(QWidget):
             option = QTextOption()
             option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
             self._layout.setTextOption(option)
-        self.spans, self._roles = tuple(spans), roles
+            self._break_lines(self.width())
+        if (tuple(spans), roles) != (self.spans, self._roles):
+            self.spans, self._roles = tuple(spans), roles
+            self._place_lines()
         if self.chosen not in self.spans:
             self.chosen = None
-        self._lay_out()
         self.updateGeometry()
         self._update_description()
 
@@ -297,7 +301,7 @@ class SpanView(QWidget):
             return 0
         below = [line for line in self._lines if line.top <= point.y()]
         line = (below or self._lines[:1])[-1].line
-        place = line.xToCursor(point.x() - MARGIN, QTextLine.CursorPosition.CursorOnCharacter)
+        place = line.xToCursor(point.x(), QTextLine.CursorPosition.CursorOnCharacter)
         return self._index(int(place))
 
     # ── layout ───────────────────────────────────────────────────────────────────────────────
@@ -307,15 +311,20 @@ class SpanView(QWidget):
 
     def heightForWidth(self, width: int) -> int:
         if width != self.width():
-            self._lay_out(width)
+            self._break_lines(width)
         height = self._bottom()
         if width != self.width():
-            self._lay_out()
+            self._break_lines(self.width())
         return round(height)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._lay_out()
+        self._break_lines(self.width())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._break_lines(self.width())
 
     def _bottom(self) -> float:
         if not self._lines:
@@ -331,23 +340,36 @@ class SpanView(QWidget):
     def _lane_height(self) -> float:
         return QFontMetricsF(font("small")).height() + BAR + 1
 
-    def _lay_out(self, width: int | None = None) -> None:
+    def _break_lines(self, width: int) -> None:
+        """Break the text into lines of a width in px, and place them."""
         self._layout.setFont(self.font())
-        self._lines, top = [], MARGIN
+        self._breaks = []
         self._layout.beginLayout()
         while (line := self._layout.createLine()).isValid():
-            line.setLineWidth(max((width or self.width()) - 2 * MARGIN, 1))
-            line.setPosition(QPointF(MARGIN, top))
-            parts = self._parts(line)
+            line.setLineWidth(max(width - 2 * MARGIN, 1))
+            line.setPosition(QPointF(MARGIN, 0))
+            self._breaks.append(line)
+        self._layout.endLayout()
+        self._place_lines()
+
+    def _place_lines(self) -> None:
+        """Place the lines of the text with room for the spans under each."""
+        starts, inside = [line.textStart() for line in self._breaks], defaultdict(list)
+        for span in self.spans:
+            first = bisect_right(starts, self._unit(span.start)) - 1
+            for place in range(first, bisect_left(starts, self._unit(span.end))):
+                inside[place].append(span)
+        self._lines, top = [], MARGIN
+        for place, line in enumerate(self._breaks):
+            parts = self._parts(line, inside[place])
             self._lines.append(Line(line, top, parts))
             top += line.height() + self._lanes(parts) + SPACE
-        self._layout.endLayout()
         self.update()
 
-    def _parts(self, line: QTextLine) -> tuple[Part, ...]:
+    def _parts(self, line: QTextLine, spans: Sequence[TextSpan]) -> tuple[Part, ...]:
         """The spans in a line, each in the first lane with room; short ones come first."""
         names, parts = QFontMetricsF(font("small")), list[Part]()
-        for span in sorted(self.spans, key=lambda span: (span.end - span.start, span.start)):
+        for span in sorted(spans, key=lambda span: (span.end - span.start, span.start)):
             ends = self._ends(line, span.start, span.end)
             if ends is None:
                 continue
@@ -390,11 +412,15 @@ class SpanView(QWidget):
             painter.setPen(QPen(colour(Role.ACCENT), 2 if self.hasFocus() else 1))
             painter.setBrush(colour(Role.ACCENT_SOFT))
             painter.drawRoundedRect(box.adjusted(-1, 0, 1, 0), 4, 4)
+        seen = event.rect()
         for line in self._lines:
+            bottom = line.top + line.line.height() + self._lanes(line.parts)
+            if line.top > seen.bottom() or bottom < seen.top():
+                continue
             for part in line.parts:
                 self._paint_part(painter, line, part)
             painter.setPen(colour(Role.TEXT))
-            line.line.draw(painter, QPointF(0, 0))
+            line.line.draw(painter, QPointF(0, line.top))
 
     def _paint_part(self, painter: QPainter, line: Line, part: Part) -> None:
         role, is_chosen = self._roles.get(part.span.label, CHART[0]), part.span == self.chosen

@@ -89,7 +89,7 @@ class TokenClassification(LabelledTask, WindowedTask):
         if columns.tags is None:
             yield StudioError(
                 "Token classification needs a tag for each word.",
-                "Choose the tag column; it needs one tag per word.",
+                "Choose the column of tags, one for each word, or of spans.",
             )
         elif labels is not None and len(labels.cells) >= MAX_TAGS:
             yield StudioError(

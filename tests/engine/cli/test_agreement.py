@@ -2,8 +2,11 @@
 
 import csv
 import getpass
+import json
 
+import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from engine.cli import main
 from engine.cli.agreement import SCHEMA
@@ -135,3 +138,38 @@ def test_tags_of_coders_are_converted_to_bio(tmp_path, output, json_output, home
     dataset = open_dataset(home.datasets / "agreed" / "1")
     assert dataset.spec.mapping.tags == "tags" and dataset.spec.spans == {"P": 1}
     assert dataset.column("tags").to_pylist() == ["", "B-P O O", *[""] * 9]
+
+
+def test_nested_spans_of_coders_are_compared(tmp_path, output, json_output, capsys):
+    rng = np.random.default_rng(3)
+    words = [f"word{n}" for n in range(12)]
+    text, places = " ".join(words), [n for n, letter in enumerate(" ".join(words)) if letter == " "]
+    coded: list[list[set[tuple[int, int, str]]]] = []
+    for _ in range(40):
+        ends = np.sort(rng.choice(places, (4, 2))).tolist()
+        shared = [(a, b, label) for (a, b), label in zip(ends, "PQPQ", strict=True) if a < b]
+        coded.append([{span for span in shared if rng.random() < 0.7} for _ in range(2)])
+    lines = [("text", "coder_1", "coder_2")]
+    lines += [
+        (f"{text} {n}", *(json.dumps(sorted(s)) for s in both)) for n, both in enumerate(coded)
+    ]
+    file = tmp_path / "spans.csv"
+    with open(file, "w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows(lines)
+    assert main(["import", str(file), "--name", "one"]) == 0
+    found = capsys.readouterr().err
+    assert "`import --coders coder_1,coder_2` reads them as such" in found
+    assert "overlap a longer one. They are kept; token classification leaves them out" in found
+    output("import", file, "--name", "two", "--tags", "coder_1", "--coders", "coder_1,coder_2")
+    report = json_output("agreement", "two")
+    for label in (None, "P", "Q"):
+        sides: list[tuple[bool, bool]] = []
+        for first, second in coded:
+            every = {span for span in first | second if label in (None, span[2])}
+            sides += [(span in first, span in second) for span in every]
+        value = (report["overall"] if label is None else report["labels"][label])["span_f1"][
+            "value"
+        ]
+        assert value == pytest.approx(f1_score(*zip(*sides, strict=True)), abs=1e-9)
+    assert report["overall"]["disputed"] == sum(first != second for first, second in coded)
+    assert "P  (" in output("codebook", "two") and "spans)" in output("codebook", "two")

@@ -40,9 +40,18 @@ from app.widgets.progress import ProgressLine
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, plain_menu_text, tooltip
-from app.widgets.text.tagged import CHIPS, Chip, ChipDelegate, chips, tag_types, word_spans
+from app.widgets.text.tagged import (
+    CHIPS,
+    Chip,
+    ChipDelegate,
+    chips,
+    tag_types,
+    text_chips,
+    word_spans,
+)
 from app.widgets.text.token_row import TokenRow
-from engine.data.columns.text_spans import TaggedWords, tagged_words
+from engine.data.columns.text_spans import marks_characters, read_spans
+from engine.data.columns.words import split_words
 from engine.data.formats.reading import FirstRows
 from engine.data.formats.rows import Row
 
@@ -471,19 +480,28 @@ class PreviewModel(ColumnsModel[Row]):
 
     def _chips(self, row: Row) -> tuple[Chip, ...] | None:
         """The spans of a row; None if it has not as many tags as words."""
-        words, tags, _ = self._tagged(row)
+        text, cell = self._text_and_tags(row)
+        if marks_characters(text, cell):
+            return text_chips(text, read_spans(cell) or (), self.tag_types)
+        words, tags = split_words(text), split_words(cell)
         return chips(words, word_spans(tags), self.tag_types) if len(words) == len(tags) else None
 
-    def _tagged(self, row: Row) -> TaggedWords:
+    def _text_and_tags(self, row: Row) -> tuple[str, str]:
         places = {self._roles.get(column.title): n for n, column in enumerate(self.columns)}
         indices = (places.get(role, len(row.cells)) for role in ("text", "tags"))
         text, cell = (row.cells[n] if n < len(row.cells) else "" for n in indices)
-        return tagged_words(text, cell)
+        return text, cell
+
+    def _tags(self, row: Row) -> list[str]:
+        """The tags of a row, or the labels of its spans of characters."""
+        text, cell = self._text_and_tags(row)
+        spans = read_spans(cell) if marks_characters(text, cell) else None
+        return split_words(cell) if spans is None else [span.label for span in spans]
 
     def show_roles(self, roles: Roles) -> None:
         self._roles = roles.columns
         has_tags = "tags" in self._roles.values()
-        tags = (self._tagged(row).tags for row in (self.rows if has_tags else ()))
+        tags = (self._tags(row) for row in (self.rows if has_tags else ()))
         self.tag_types = tag_types(sorted({tag for found in tags for tag in found if tag != "O"}))
         last = self.columnCount() - 1
         if last >= 0:

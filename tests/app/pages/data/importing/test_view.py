@@ -13,6 +13,7 @@ from app.pages.data.texts import dataset_facts
 from app.pages.data.view import DataPage
 from app.theme import CHART, colour
 from app.widgets.forms.controls import ColumnsBox
+from app.widgets.text.tagged import CHIPS
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import FirstRows
 from engine.data.formats.rows import Row
@@ -381,6 +382,11 @@ def test_the_preview_model_is_valid(qtmodeltester):
     model.show_roles(Roles("a", None, "b"))
     qtmodeltester.check(model)
     assert model.index(1, 0).data() == "z⏎z"
+    spans = '[[0, 14, "ORG"], [0, 8, "LOC"]]'
+    model.show_preview(FirstRows(("text", "spans"), [Row(1, ("New York Times", spans))], ()))
+    model.show_roles(Roles("text", tags="spans"))
+    shown = [(chip.text, chip.type, chip.color) for chip in model.index(0, 1).data(CHIPS)]
+    assert shown == [("New York Times", "ORG", 1), ("New York", "LOC", 0)], "nested ones are seen"
 
 
 def test_fixes_are_checked_together_and_unchecked_one_by_one(qtbot, page, duplicates):
