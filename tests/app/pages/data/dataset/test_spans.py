@@ -221,7 +221,7 @@ def test_coders_of_spans_are_compared_and_decided(qtbot, studio, tmp_path):
     view.activateWindow()
     view.editing.spans.setFocus()
     qtbot.waitUntil(view.editing.spans.hasFocus)
-    QTest.keyClick(view.editing.spans, Qt.Key.Key_2, CONTROL)
+    QTest.keyClick(view.editing.spans, Qt.Key.Key_2, ALT)
     assert [span.label for span in view.editing.spans.spans] == ["P", "L"]
     section = view.model.find_section("coder_2")
     qtbot.waitUntil(lambda: view.model.index(0, section).data() == "Ben (P), Paris (L)")
