@@ -53,12 +53,12 @@ class EditingPart(QObject):
     Signals:
         rows_requested: indices of rows to list, and their title.
         target_shown: labels and codebook of the label column are shown.
-        counted: `unlabelled_count` is known.
+        counted: number of rows without a label, with the unsaved labels counted.
     """
 
     rows_requested = Signal(object, str)
     target_shown = Signal()
-    counted = Signal()
+    counted = Signal(int)
 
     def __init__(
         self, studio: Studio, data: DatasetState, table: QTableView, parent: QWidget
@@ -81,6 +81,7 @@ class EditingPart(QObject):
         self.answers.edited.connect(self._set_answers)
         self.review = ReviewState(studio, data, self.state)
         self.card = ReviewCard(self.review)
+        self.counted.connect(self.card.show_count)
         self.gain = GainState(studio, data, self.state)
         self.curve = LearningCurveCard(studio, self.gain)
         self.curve.gain.requested.connect(lambda: self._estimate_gain(self.gain.estimate))
@@ -216,7 +217,6 @@ class EditingPart(QObject):
         """Select the first row without a label for the keys, unless a row is selected already."""
         self._unlabelled = (column, unlabelled)
         self._count_unlabelled()
-        self.counted.emit()
         if self.state.has_suggestions and len(unlabelled):
             self.review.label_rows("file")
             return
@@ -239,20 +239,14 @@ class EditingPart(QObject):
         self._show_marks()
         self._offer_gain()
 
-    @property
-    def unlabelled_count(self) -> int | None:
-        """Number of rows without a label, with the unsaved labels counted; None if unknown."""
-        column, saved = self._unlabelled
-        if column != self.state.column:
-            return None
-        changes = self.state.label_changes()
-        labelled = int(np.isin(changes.labelled, saved).sum())
-        removed = int(np.isin(changes.removed, saved, invert=True).sum())
-        return len(saved) - labelled + removed
-
     def _count_unlabelled(self) -> None:
-        if (count := self.unlabelled_count) is not None:
-            self.card.show_count(count)
+        """Count the rows that still have no label, with the unsaved labels counted."""
+        column, saved = self._unlabelled
+        if column == self.state.column:
+            changes = self.state.label_changes()
+            labelled = int(np.isin(changes.labelled, saved).sum())
+            removed = int(np.isin(changes.removed, saved, invert=True).sum())
+            self.counted.emit(len(saved) - labelled + removed)
 
     def _estimate_gain(self, estimate: Callable[[Path], object]) -> None:
         if (model := self.card.suggesting_model) is not None:

@@ -125,7 +125,7 @@ class Ranking(QObject):
     def _place(self, found: dict[int, Suggestion], listed: LabelList) -> None:
         """Put the rows in their order after the one in hand, which may change meanwhile."""
         data, in_hand, draws = self._data, self.in_hand, self._edits.draws
-        shown, skipped = data.indices, self._edits.label_changes().skipped
+        shown, skipped = data.indices, self._edits.skipped_rows()
         places = np.flatnonzero(shown == in_hand)
         if not len(places):
             return

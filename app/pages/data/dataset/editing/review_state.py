@@ -104,12 +104,12 @@ class ReviewState(QObject):
         if self.is_busy:
             return
         edits, found = self._edits, self._data.indices if order == "search" else None
-        dataset, rows = edits.dataset, edits.label_changes()
+        dataset, rows, skipped = edits.dataset, edits.label_changes(), edits.skipped_rows()
         self.order, edits.has_control = order, with_control
 
         def work() -> NDArray[np.int64]:
             unlabelled = np.union1d(dataset.unlabelled(), rows.removed)
-            candidates = np.setdiff1d(unlabelled, np.union1d(rows.labelled, rows.skipped))
+            candidates = np.setdiff1d(unlabelled, np.union1d(rows.labelled, skipped))
             match order:
                 case "random":
                     return np.random.default_rng(SEED).permutation(candidates)

@@ -65,11 +65,10 @@ class Change(NamedTuple):
 
 
 class LabelChanges(NamedTuple):
-    """Rows labelled, without their label, and skipped."""
+    """Rows labelled, and without their label."""
 
     labelled: NDArray[np.int64]
     removed: NDArray[np.int64]
-    skipped: NDArray[np.int64]
 
 
 class EditsState(QObject):
@@ -295,9 +294,12 @@ class EditsState(QObject):
         new = {row: edit.cells for row, edit in self.rows.items()}
         labelled = [row for row, cells in new.items() if any(cells.get(name) for name in columns)]
         removed = [row for row, cells in new.items() if coded and cells.get(coded) == ""]
-        skipped = [row for row in self.coded_rows if self.coding(row).skipped]
-        arrays = [np.array(rows, dtype=np.int64) for rows in (labelled, removed, skipped)]
-        return LabelChanges(arrays[0], arrays[1], arrays[2])
+        return LabelChanges(*(np.array(rows, dtype=np.int64) for rows in (labelled, removed)))
+
+    def skipped_rows(self) -> NDArray[np.int64]:
+        """Rows that the coder skipped, int64 [N]."""
+        rows = [row for row in self.coded_rows if self.coding(row).skipped]
+        return np.array(rows, dtype=np.int64)
 
     def training_labels(self) -> dict[int, str]:
         """Unsaved labels outside the control sample, by row; yes/no columns as a list of labels."""

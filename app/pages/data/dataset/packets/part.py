@@ -86,8 +86,7 @@ class PacketPart(QObject):
         self.card.hand_in.clicked.connect(self._ask_to_hand_in)
         self.card.progress.cancelled.connect(self.close)
         editing.target_shown.connect(self.show)
-        editing.state.changed.connect(self.show)
-        editing.counted.connect(self.show)
+        editing.counted.connect(self._show_count)
 
     def close(self) -> None:
         """Cancel the suggestions of a model."""
@@ -110,13 +109,15 @@ class PacketPart(QObject):
             card.text.setText(
                 self.tr("Hand rows out in one file, and take the codes in that come back.")
             )
-        elif is_coded:
+
+    def _show_count(self, unlabelled: int) -> None:
+        """Show how many rows of a packet are coded."""
+        if (packet := self._data.spec.packet) is not None:
             template = self.tr("{0} of {1} rows of “{2}” coded by {3}.")
-            left = self._editing.unlabelled_count
             total = sum(self._data.spec.rows.values())
-            done = numbers.count(total - (total if left is None else left))
+            counts = numbers.count(total - unlabelled), numbers.count(total)
             names = visible(packet.name[:60]), visible(packet.coder)
-            card.text.setText(template.format(done, numbers.count(total), *names))
+            self.card.text.setText(template.format(*counts, *names))
 
     # ── handing out ──────────────────────────────────────────────────────────────────────────
 
