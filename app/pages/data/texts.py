@@ -44,10 +44,10 @@ def dataset_entry(data: DataEntry, source: str) -> Entry:
     )
 
 
-def summary_line(spec: DatasetSpec) -> str:
+def summary_line(spec: DatasetSpec, has_changes: bool = True) -> str:
     """Version and what changed in it, classes, splits and source on one line."""
     version = tr("version {0}").format(spec.version)
-    if spec.changes:
+    if spec.changes and has_changes:
         changes = join(" ", spec.changes[:MAX_LINE_CHANGES])
         version = tr("{0}: {1}").format(version, translated(changes).rstrip("."))
     parts = [version, targets_text(spec)]

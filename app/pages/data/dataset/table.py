@@ -22,6 +22,7 @@ from app.pages.data.dataset.state import (
 )
 from app.resources import mono_font
 from app.theme import Role, colour
+from app.translation import tr
 from app.widgets.table_menu import Read, unique_names
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import numbers
@@ -80,7 +81,7 @@ class RowsModel(QAbstractTableModel):
 
     @property
     def _has_suggestions(self) -> bool:
-        return self._review is not None and bool(self._review.kind)
+        return self._review is not None and self._review.has_column
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
@@ -250,7 +251,8 @@ class RowsModel(QAbstractTableModel):
             return one_line(text) if role == Qt.ItemDataRole.DisplayRole else None
         suggestion = self._review.suggestions.get(row)
         if suggestion is None:
-            return None
+            draw = None if self._edits is None else self._edits.draws.get(row)
+            return _control_text(role) if draw is not None and draw.control else None
         is_confirmed = row in self._review.confirmed
         if role == Qt.ItemDataRole.ForegroundRole:
             return colour(Role.MUTED if is_confirmed else Role.TEXT)
@@ -403,6 +405,20 @@ class RowsModel(QAbstractTableModel):
         first, last = page * PAGE_ROWS, min((page + 1) * PAGE_ROWS, self._rows) - 1
         if first <= last:
             self.dataChanged.emit(self.index(first, 0), self.index(last, self.columnCount() - 1))
+
+
+def _control_text(role: int) -> Any:
+    """Data of the suggestion column for a row of the control sample."""
+    if role == Qt.ItemDataRole.ForegroundRole:
+        return colour(Role.MUTED)
+    if role == Qt.ItemDataRole.ToolTipRole:
+        return tooltip(
+            tr(
+                "A random row for the test set, without a suggestion, so that a score on these "
+                "rows holds for all rows."
+            )
+        )
+    return tr("Control sample") if role == Qt.ItemDataRole.DisplayRole else None
 
 
 def struck_out_font() -> QFont:

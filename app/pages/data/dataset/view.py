@@ -16,7 +16,7 @@ from app.pages.data.dataset.agreement.part import AgreementPart
 from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
-from app.pages.data.dataset.editing.part import MARK_WIDTH, SUGGESTION_WIDTH, EditingPart
+from app.pages.data.dataset.editing.part import MARK_WIDTH, EditingPart
 from app.pages.data.dataset.exporting import ExportRows, ask_to_export
 from app.pages.data.dataset.packets.part import PacketPart
 from app.pages.data.dataset.splitting import ask_for_split
@@ -76,7 +76,7 @@ class DatasetView(Page):
         self._studio = studio
         self.back = self.add_back(self.tr("Back"), self.closed.emit)
         self.changes = buttons.plain(self.tr("Chan&ges"), icon="history")
-        self.undo = buttons.plain(self.tr("&Undo…"), self.undo_requested.emit, "undo-2")
+        self.undo = buttons.plain(self.tr("&Undo version…"), self.undo_requested.emit, "undo-2")
         self.lineage = buttons.icon_button(
             "git-branch",
             self.tr("Lineage: sources and results"),
@@ -181,6 +181,7 @@ class DatasetView(Page):
         self.code.clicked.connect(self.editing.code_texts)
         self.changes.clicked.connect(self.editing.review.show_changes)
         self.editing.state.changed.connect(self._show_row)
+        self.editing.state.changed.connect(self._show_undo)
         self.empty = EmptyState(
             "search",
             self.tr("No matching rows"),
@@ -293,7 +294,7 @@ class DatasetView(Page):
             self.problem.show()
             return
         spec = self.state.spec
-        self.set_title(spec.name, summary_line(spec))
+        self.set_title(spec.name, summary_line(spec, not spec.codebooks))  # room for the rows
         can_fine_tune = not likely_task(spec.mapping).info.is_pretraining
         text = self.tr("Fine-&tune on this…") if can_fine_tune else self.tr("Pre-&train on this…")
         buttons.set_text(self.train, text)
@@ -342,7 +343,7 @@ class DatasetView(Page):
         self.table.setColumnWidth(0, px(18 * SPACE))
         self.table.setColumnWidth(1, px(22 * SPACE))
         has_suggestions = self.model.columnCount() > self.model.suggestion_column
-        used_width = 40 * SPACE + (SUGGESTION_WIDTH if has_suggestions else 0)
+        used_width = 40 * SPACE + (self.editing.suggestion_width if has_suggestions else 0)
         if self.model.suggestion_column > self.model.mark_column:
             self.table.setColumnWidth(self.model.mark_column, px(MARK_WIDTH))
             used_width += MARK_WIDTH
@@ -422,14 +423,19 @@ class DatasetView(Page):
     def _show_parent(self) -> None:
         """Offer the actions of a version derived from another one."""
         parent = self.editing.review.parent_version
-        for button in (self.changes, self.undo):
-            button.setVisible(parent is not None)
+        self.changes.setVisible(parent is not None)
+        self._show_undo()
         if parent is not None:
             since = self.tr("Show changes since version {0}").format(parent.name)
             back = self.tr("Undo this version: go back to version {0}").format(parent.name)
             for button, name in ((self.changes, since), (self.undo, back)):
                 button.setToolTip(tooltip(name))
                 button.setAccessibleName(name)
+
+    def _show_undo(self) -> None:
+        """Offer to undo the version while there is no edit to undo instead."""
+        has_parent = self.editing.review.parent_version is not None
+        self.undo.setVisible(has_parent and not self.editing.state.is_edited)
 
     def _on_review(self) -> None:
         """Show above the list how many rows differ from the parent version."""

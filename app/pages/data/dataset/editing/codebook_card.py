@@ -9,12 +9,13 @@ from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.page import Card
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, visible
+from app.widgets.text.labels import Text, one_line, visible
 from app.widgets.text.wrapping import WrapArea
 from engine.config.codebook import Code, Codebook
 
 MAX_EXAMPLES = 5
 MAX_CHARACTERS = 600  # of a definition
+MAX_MEANINGS, MEANING_CHARACTERS = 12, 160  # in the list of all labels
 UNLABELLED = "unlabelled"
 
 
@@ -35,6 +36,7 @@ class CodebookCard(Card):
         super().__init__("")
         self.title = Text(self.tr("Codebook"), "heading")
         self.introduction = Text("", "muted")
+        self.meanings = Text("", "body", selectable=True)
         self.label = Text("", "strong")
         self.definition = Text("", "body", selectable=True)
         self.examples = Text("", "muted", selectable=True)
@@ -46,7 +48,7 @@ class CodebookCard(Card):
         self._codebook: Codebook | None = None
         self._current = self._hovered = ""
         self._pause = debounced(self, 0, self._show_label)  # after the next row is selected
-        layouts.extend(self.body, self.title, self.introduction)
+        layouts.extend(self.body, self.title, self.introduction, self.meanings)
         layouts.extend(self.body, self.label, self.definition, self.examples)
         actions = WrapArea(gap=2 * SPACE)
         for button in (self.edit, self.lists, self.new):
@@ -67,6 +69,21 @@ class CodebookCard(Card):
         )
         self.introduction.setVisible(codebook is None)
         self.lists.setVisible(codebook is not None)
+        text = (
+            self.tr("Label these te&xts…")
+            if codebook is None
+            else self.tr("Label another col&umn…")
+        )
+        buttons.set_text(self.new, text)
+        defined = [code for code in (codebook.active if codebook else ()) if code.definition]
+        lines = (
+            self.tr("{0}: {1}").format(
+                visible(one_line(code.label[:60])), visible(shorten(code.definition))
+            )
+            for code in defined[:MAX_MEANINGS]
+        )
+        self.meanings.setText("\n".join(lines))
+        self.meanings.setVisible(bool(defined))
         self._show_label()
 
     def show_counts(self, counts: dict[str, int]) -> None:
@@ -95,8 +112,9 @@ class CodebookCard(Card):
     def _show_label(self) -> None:
         codes = () if self._codebook is None else self._codebook.codes
         code = self._find(self._hovered, codes) or self._find(self._current, codes)
+        has_more = code is not None and not self._is_whole(code)
         for part in (self.label, self.definition, self.examples):
-            part.setVisible(code is not None)
+            part.setVisible(has_more)
         if code is None:
             return
         self.label.setText(visible(code.label))
@@ -110,8 +128,21 @@ class CodebookCard(Card):
             ),
         ]
         self.examples.setText("\n".join(lines))
-        self.examples.setVisible(bool(lines))
+        self.examples.setVisible(has_more and bool(lines))
+
+    def _is_whole(self, code: Code) -> bool:
+        """True if the list of meanings has all of a label."""
+        active = () if self._codebook is None else self._codebook.active
+        is_listed = code in [other for other in active if other.definition][:MAX_MEANINGS]
+        is_short = shorten(code.definition) == code.definition
+        return is_listed and is_short and not (code.examples or code.counterexamples)
 
     @staticmethod
     def _find(label: str, codes: tuple[Code, ...]) -> Code | None:
         return next((code for code in codes if code.label == label), None)
+
+
+def shorten(text: str) -> str:
+    """The first characters of a definition."""
+    line = one_line(text)
+    return line if len(line) <= MEANING_CHARACTERS else f"{line[:MEANING_CHARACTERS]}…"

@@ -13,7 +13,7 @@ from app.widgets.forms.label_keys import KeyFilter, KeyIconEngine
 from app.widgets.text.labels import tooltip
 from engine.data.datasets.coding import RowCoding
 
-NOTE_WIDTH = 260  # px
+NOTE_WIDTH = 180  # px
 NOTE_KEY = "#"
 MARK_KEYS = {"skipped": " ", "unsure": "?", "flagged": "!"}
 
@@ -43,17 +43,14 @@ class MarkKeys(QObject):
         for name, (title, hint, character) in texts.items():
             self.buttons[name] = self._button(title, hint, character, partial(self._toggle, name))
             self.buttons[name].setCheckable(True)
-        self.note = self._button(
-            self.tr("Note"), self.tr("Write a note on the row (key #)"), NOTE_KEY, self.begin_note
-        )
         self.field = QLineEdit()
         self.field.setAccessibleName(self.tr("Note on the row"))
-        self.field.setPlaceholderText(self.tr("Note, then Enter"))
+        self.field.setPlaceholderText(self.tr("Note ({0}), then Enter").format(NOTE_KEY))
         self.field.setMaxLength(1_000)
         self.field.setFixedWidth(px(NOTE_WIDTH))
         self.field.returnPressed.connect(self._on_note)
         KeyFilter(self.field, self._on_field_key)
-        self.widgets: tuple[QWidget, ...] = (*self.buttons.values(), self.note, self.field)
+        self.widgets: tuple[QWidget, ...] = (*self.buttons.values(), self.field)
         self._note = ""
 
     def return_to(self, widget: QWidget) -> None:
@@ -61,15 +58,14 @@ class MarkKeys(QObject):
         self._table = widget
 
     def show_row(self, coding: RowCoding) -> None:
-        """Show the marks of a row; a note that is being written stays."""
-        if not self.field.hasFocus():
-            self.field.hide()
+        """Show the marks and the note of a row; a note that is being written stays."""
         for name, button in self.buttons.items():
             button.setChecked(bool(getattr(coding, name)))
         if coding.note != self._note:
             self._end_note()
         self._note = coding.note
-        self.note.setToolTip(tooltip(self._note or self.note.accessibleName()))
+        if not self.field.hasFocus():
+            self.field.setText(coding.note)
 
     def press(self, key: str) -> bool:
         """Act on a character pressed in the table; False if it is not the key of a mark."""
@@ -81,9 +77,8 @@ class MarkKeys(QObject):
         return name is not None or key == NOTE_KEY
 
     def begin_note(self) -> None:
-        self.field.setText(self._note)
-        self.field.show()
         self.field.setFocus()
+        self.field.selectAll()
 
     def _toggle(self, name: str) -> None:
         self.toggled.emit(name, self.buttons[name].isChecked())
@@ -96,12 +91,12 @@ class MarkKeys(QObject):
     def _on_field_key(self, event: QKeyEvent) -> bool:
         if event.key() != Qt.Key.Key_Escape:
             return False
+        self.field.setText(self._note)
         self._end_note()
         return True
 
     def _end_note(self) -> None:
-        if not self.field.isHidden():
-            self.field.hide()
+        if self.field.hasFocus():
             self._table.setFocus()
 
     def _button(

@@ -411,15 +411,21 @@ class EditingPart(QObject):
         label = self._data.spec.mapping.label
         if not self.review.kind or self._data.query is not None:
             return
-        header.moveSection(header.visualIndex(last), LEAD_COLUMNS)
+        if self.review.has_column:
+            header.moveSection(header.visualIndex(last), LEAD_COLUMNS)
+            self._table.setColumnWidth(last, px(self.suggestion_width))
         if label in columns:
             header.moveSection(
                 header.visualIndex(columns.index(label) + LEAD_COLUMNS), LEAD_COLUMNS
             )
-        self._table.setColumnWidth(last, px(SUGGESTION_WIDTH))
         self._table.setCurrentIndex(model.index(0, 0))
         self._table.selectRow(0)
         self._focus_row()
+
+    @property
+    def suggestion_width(self) -> int:
+        """Width of the column of suggestions in px; without any, it only names control rows."""
+        return SUGGESTION_WIDTH if self.review.suggestions else MARK_WIDTH
 
     def _train(self, studio: Studio) -> None:
         """Save the labels as a version, and open the wizard with its labelled rows."""

@@ -50,6 +50,7 @@ class ReviewState(QObject):
         self.suggestions: dict[int, Suggestion] = {}  # by row index, in order
         self.from_codebook = False  # the suggestions are from names and definitions
         self.order: Drawn = "file"  # of the rows to label
+        self._is_plain = False  # the list has neither suggestions nor control rows
         self.confirmed: set[int] = set()  # indices of rows
         self.likely_errors = self.row_count = 0
         self.changes: dict[int, RowDifference] = {}  # by row index in this version
@@ -165,6 +166,7 @@ class ReviewState(QObject):
         sample = frozenset(pool), frozenset(labelled), SEED + len(edits.coded_rows)
         listed = LabelList(candidates, self.order, *sample)
         self.kind, self.row_count, self.suggestions = "labels", len(candidates), {}
+        self._is_plain = not suggestions and not edits.has_control
         self.confirmed.clear()
         self._on_ranked(listed.draw(order.tolist()), {s.row: s for s in suggestions})
         self._data.show_rows(np.array(list(edits.draws), dtype=np.int64))
@@ -258,6 +260,11 @@ class ReviewState(QObject):
     def codes_spans(self) -> bool:
         """True if labels are of parts of the texts."""
         return self._edits.kind == "spans"
+
+    @property
+    def has_column(self) -> bool:
+        """True if the list has a column of suggestions, control rows or changes."""
+        return bool(self.kind) and not (self.kind == "labels" and self._is_plain)
 
     @property
     def listed(self) -> int:

@@ -123,6 +123,9 @@ def test_a_row_takes_one_key_and_is_in_the_file_before_the_next_one_shows(qtbot,
     qtbot.waitUntil(lambda: without_label.text() == "57 row(s) have no label.", timeout=PATIENCE)
     meaning = view.editing.codebook.definition
     assert meaning.isHidden(), "the next row has no label"
+    assert view.editing.codebook.meanings.text() == "price: What it costs"
+    assert view.editing.codebook.new.text().replace("&", "") == "Label another column…"
+    assert view.undo.isHidden(), "there are edits to undo"
     view.table.selectRow(0)
     qtbot.waitUntil(lambda: meaning.text() == "What it costs" and not meaning.isHidden())
     view.editing.keys.hovered.emit("staff")
@@ -131,8 +134,10 @@ def test_a_row_takes_one_key_and_is_in_the_file_before_the_next_one_shows(qtbot,
     # marks
     view.table.selectRow(3)
     QTest.keyClicks(view.table, "?!")
+    place = view.table.mapTo(view, view.table.rect().topLeft())
     QTest.keyClicks(view.table, "#")
     assert view.editing.marks.field.hasFocus()
+    assert view.table.mapTo(view, view.table.rect().topLeft()) == place, "nothing is moved"
     QTest.keyClicks(view.editing.marks.field, "What is meant?")
     QTest.keyClick(view.editing.marks.field, Qt.Key.Key_Return)
     assert view.table.hasFocus() and view.table.currentIndex().row() == 3
@@ -231,6 +236,10 @@ def test_rows_come_up_at_random_with_a_control_sample(qtbot, page, answers, one_
     now = {row: edit.split or SPLITS[splits[row]] for row, edit in edits.items()}
     assert {row for row in now if now[row] == "test"} == control, "the others leave the test set"
     assert card.decisions.text() == "5 labelled"
+    fifth = view.model.index(9, view.model.suggestion_column)
+    assert fifth.data() == "Control sample" and "random row" in fifth.data(
+        Qt.ItemDataRole.ToolTipRole
+    )
 
 
 def test_the_model_suggests_from_the_codebook_and_what_was_labelled_since(
