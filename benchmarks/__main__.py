@@ -15,7 +15,10 @@ class Case(NamedTuple):
 CASES = {
     "training": Case("training.compare", "training against transformers and the hardware limit"),
     "score": Case("score.compare", "time to the score of the full recipe, against transformers"),
-    "answers": Case("answers.compare", "inference against transformers and onnxruntime"),
+    "answers": Case(
+        "answers.compare", "inference against transformers, onnxruntime, sentence-transformers"
+    ),
+    "shrinking": Case("shrinking", "smaller models: score, size and speed against their teacher"),
     "starts": Case("starts", "program start, page visits, first training step"),
     "memory": Case("memory", "estimated against measured memory of a run"),
     "scale": Case("scale", "calculated cost of pre-training on 1, 8 and 64 GPUs"),

@@ -4,6 +4,8 @@
     python -m benchmarks answers words --pairs 9 --threads 2   one of them, more often
     python -m benchmarks answers words --exact                 without reduced precision
     python -m benchmarks answers rows --exact --rows 20000 --pairs 1   a whole evaluation
+    python -m benchmarks answers int8 CHECKPOINT               a trained model, with its agreement
+    python -m benchmarks answers vectors MODEL --texts FILE    vectors of sentences
 
 Both sides have the same weights (BERT base, random), texts and threads. Each side is a separate
 process, started once and warm; they take turns. The table gives the median and range of the ratios
@@ -72,6 +74,11 @@ WORKS = {
 
 
 def main(arguments: list[str]) -> None:
+    if arguments[:1] in (["int8"], ["vectors"]):
+        from benchmarks.answers import served
+
+        served.main(arguments)
+        return
     options = _arguments(arguments)
     with harness.work_folder(options.work) as folder:
         environment = {

@@ -203,9 +203,10 @@ def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     def multiply(x: Tensor) -> Tensor:
         rows = x.numel() // width
         flat = x.reshape(rows, width)
-        size = flat.abs().amax(1, keepdim=True).clamp_min_(tiny)  # [N, 1]; a norm is slow
         scaled = x.new_empty((padded_rows(rows), width))
         scaled[rows:] = 0
+        size = torch.abs(flat, out=scaled[:rows]).amax(1, keepdim=True)  # a norm is slow
+        size.clamp_min_(tiny)  # [N, 1]
         torch.div(flat, size, out=scaled[:rows])  # from -1 to 1
         numbers = torch.quantize_per_tensor(scaled, step, ZERO, torch.quint8)
         quantized = torch.empty(0, dtype=torch.uint8).set_(  # `int_repr` would copy
@@ -215,7 +216,7 @@ def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
             *(quantized, step, ZERO, packed, scales, zeros, None, 1.0, 0),
             *(torch.float32, "none", [], ""),
         )
-        result: Tensor = torch.addcmul(bias, y[:rows], size)
+        result: Tensor = torch.addcmul(bias, y[:rows], size, out=y[:rows])
         return result.view(*x.shape[:-1], len(scales))
 
     return multiply

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.answers import compare as answers
-from benchmarks.answers import texts
+from benchmarks.answers import served, texts
 from benchmarks.synthetic import SST2
 from benchmarks.training.size import Size
 from engine.files.shipped import starter_model
@@ -80,3 +80,21 @@ def test_longer_work_needs_more_operations(tmp_path):
     needed = {name: answers.needed(name, answers.EXACT, tmp_path, 12)[0] for name in answers.WORKS}
     assert needed["attention-128"] < needed["forward"] < needed["attention-512"]
     assert needed["words"] < needed["forward"] < needed["rows"]
+
+
+def test_sides_of_a_trained_model_have_the_same_weights(tuned, tmp_path):
+    folder = tuned("text_classification").checkpoint
+    model = served._transformers(folder, "AutoModelForSequenceClassification")
+    graph, short = served._graphs(folder, model, tmp_path, "logits")
+    assert not model.training  # the exporter would leave dropout on
+    given = ["a lovely warm film", "a dull cold film", "great acting"]
+    sides = {
+        "torch": served._classes(folder, served._torch_run(model, "logits")),
+        "graph": served._classes(folder, served._session(graph, 1)),
+        "int8": served._classes(folder, served._session(short, 1)),
+    }
+    spent, found = served._take_turns(sides, given, rounds=2)
+    assert [len(times) for times in spent.values()] == [2, 2, 2]
+    assert found["torch"].tolist() == found["graph"].tolist() and len(found["int8"]) == 3
+    assert served._difference(np.zeros(3)) == "0"
+    assert served._difference(np.array([1.0, -1.0, 1.0, 0.0])).startswith("+25.00 points (")
