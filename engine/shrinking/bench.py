@@ -3,6 +3,7 @@
 Each student is a run in a folder of its own, so an interrupted search continues.
 """
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -76,7 +77,8 @@ class _Bench:
     def __init__(self, question: Shrink, emit: Emit) -> None:
         self._question, self._emit = question, emit
         run = RunFolder(question.run)
-        self._job, self._folder = run.job(), question.into
+        job = run.job()
+        self._job, self._folder = job, question.into
         self._check_task()
         teacher = best_checkpoint(run)
         length = self._job.training.max_length
@@ -84,16 +86,15 @@ class _Bench:
         self._teacher = load_model(teacher, length)
         self._start = checkpoint.load(teacher)
         is_copied = run.dataset.is_dir()
-        self._data: DataSource = self._job.data
-        if is_copied:
-            self._data = moved(self._data, run.dataset)
+        self._data: DataSource = moved(job.data, run.dataset) if is_copied else job.data
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        dataset = self._read(self._data, "rows")
+        dataset = resolve(self._data, self._folder / "rows", no_progress, task=job.task)
         self._validation = self._rows(dataset)
         self._mapping = dataset.spec.mapping
         if question.texts is not None:
-            self._data = self._with_texts(dataset, question.texts)
-            dataset = self._read(self._data, "rows-and-texts")
+            target = self._folder / f"texts-{_version(question.texts)}"
+            self._data = self._with_texts(dataset, question.texts, target)
+            dataset = resolve(self._data, target / "all", no_progress, task=job.task)
         self._dataset = dataset
         self._examples = self._tokenize(dataset.rows("train"))
         self._state = self._read_state()
@@ -109,7 +110,7 @@ class _Bench:
             self._add(measuring.points(self._teacher, phrase("Teacher"), is_teacher=True), 0)
         while self._state.done < self._question.trials:
             trial = self._state.done
-            student = self._next(trial)
+            student = self._next()
             if student is None:
                 break
             run = self._run_of(trial, student)
@@ -130,9 +131,6 @@ class _Bench:
                 "Choose a run of text or pair classification, several labels, or regression.",
             )
 
-    def _read(self, data: DataSource, name: str) -> Dataset:
-        return resolve(data, self._folder / name, no_progress, task=self._job.task)
-
     def _rows(self, dataset: Dataset) -> Rows:
         rows = self._teacher.learner.rows(dataset, "validation")
         if not len(rows):
@@ -143,8 +141,11 @@ class _Bench:
         chosen = np.random.default_rng(0).permutation(len(rows))[:MAX_ROWS]
         return rows.take(np.sort(chosen))
 
-    def _with_texts(self, dataset: Dataset, file: Path) -> FileData:
-        """The rows of the run and further texts, whose label is what the teacher predicts."""
+    def _with_texts(self, dataset: Dataset, file: Path, target: Path) -> FileData:
+        """The rows of the run and further texts, whose label is what the teacher predicts.
+
+        They are stored in `target`, unless they are there.
+        """
         head = self._job.task.info.head
         assert head is not None
         train, validation = dataset.rows("train"), dataset.rows("validation")
@@ -153,7 +154,6 @@ class _Bench:
                 "Texts without labels can be added only to single texts with one label or number.",
                 "Leave the file out.",
             )
-        target = self._folder / "texts"
         target.mkdir(exist_ok=True)
         source = FileData(
             path=target / "train.parquet",
@@ -191,11 +191,12 @@ class _Bench:
 
     # ── students ─────────────────────────────────────────────────────────────────────────────
 
-    def _next(self, trial: int) -> _Student | None:
-        """The student of a trial; None if all shapes were tried."""
-        others = self._question.students
-        if trial < len(others):
-            return _Student(others[trial].name, others[trial])
+    def _next(self) -> _Student | None:
+        """The next student; None if all shapes were tried."""
+        names = {point.name for point in self._state.points}
+        for other in self._question.students:
+            if other.name not in names:
+                return _Student(other.name, other)
         tried = [
             Tried(
                 (point.shape.layers, point.shape.intermediate_size, point.shape.max_length),
@@ -351,6 +352,13 @@ def shape_name(shape: Shape, teacher: Model) -> Phrase:
 def with_labels(task: TaskSpec, labels: tuple[str, ...]) -> TaskSpec:
     """The task of the teacher with its labels in their order."""
     return task.with_labels(labels) if isinstance(task, LabelledTask) else task
+
+
+def _version(file: Path) -> str:
+    """A short text that differs for another or a changed file. Raises OSError."""
+    state = file.stat()
+    key = f"{file.absolute()} {state.st_size} {state.st_mtime_ns}"
+    return hashlib.sha256(key.encode()).hexdigest()[:8]
 
 
 def _write(file: Path, texts: Sequence[str], labels: Sequence[str]) -> None:

@@ -51,8 +51,17 @@ def test_a_search_measures_students_that_export_and_continues(question, tmp_path
     job = run.job()
     assert best_checkpoint(run) == students[0].checkpoint
     assert isinstance(job.base_model, FromCheckpoint) and job.teacher == teacher.checkpoint
-    texts = (question.into / "texts" / "rows").is_dir()
-    assert texts  # the further texts were read
+    (texts,) = question.into.glob("texts-*")
+    assert job.data.path == texts / "train.parquet"
+    # another file of texts, and another model as a student, count from then on
+    other = tmp_path / "other.txt"
+    other.write_text("a warm story\n", encoding="utf-8")
+    update = {"trials": 3, "texts": other, "students": (best_checkpoint(run),)}
+    third = shrink(question.model_copy(update=update))
+    assert [point.shape for point in third.points[len(again.points) :]][:1] == [None]
+    newest = RunFolder(question.into / "student-03").job()
+    assert newest.data.path.parent != texts
+    assert newest.base_model.path == best_checkpoint(run)
     exported = export(Export(checkpoint=students[0].checkpoint, into=tmp_path / "exported"))
     assert exported.report.weights_equal
     # another teacher does not get these students
