@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import DataSource, StoredData
-from engine.config.features import FINE_TUNED, Features
+from engine.config.features import CONTRASTIVE, FINE_TUNED, Features
 from engine.config.job import FromScratch, JobSpec
 from engine.config.recommended import (
     QUICK_FIELDS,
@@ -15,6 +15,7 @@ from engine.config.recommended import (
     Recipe,
     Recommendation,
     Situation,
+    few_note,
     recommend,
     with_probe_rate,
 )
@@ -45,7 +46,10 @@ def apply_recommended(
     Raises StudioError if the data or the base model cannot be read, or if the recipe does not
     suit this job.
     """
-    result = recommend_for(job, recipe)
+    situation = situation_of(job, recipe)
+    result = recommend(situation)
+    if job.features.vectors == FINE_TUNED and (note := few_note(situation)) is not None:
+        echo_error(f"{note} (--set features.vectors=contrastive)")
     names = RECOMMENDED + (QUICK_FIELDS if recipe == "quick" else ())
     update = {name: getattr(result.training, name) for name in names if name not in fixed}
     if "frozen_layers" in fixed and not job.training.frozen_layers:
@@ -62,12 +66,17 @@ def apply_recommended(
 
 
 def recommend_for(job: JobSpec, recipe: Recipe = "paper") -> Recommendation:
-    """The wizard's recommended settings for a job.
+    """The wizard's recommended settings for a job. Raises StudioError as `situation_of`."""
+    return recommend(situation_of(job, recipe))
+
+
+def situation_of(job: JobSpec, recipe: Recipe = "paper") -> Situation:
+    """The inputs of the recommendation for a job.
 
     Raises StudioError if the data or the base model cannot be read, or if the recipe is not for
     this job.
     """
-    base, shares_layers = job.base_model, False
+    base, shares_layers, encodes = job.base_model, False, False
     network: Network | None = None  # unknown if the model is on another machine
     vocabulary: Path | None = None
     if isinstance(base, FromScratch):
@@ -75,6 +84,7 @@ def recommend_for(job: JobSpec, recipe: Recipe = "paper") -> Recommendation:
     elif base.path.is_dir():
         network = info = checkpoint_info(base.path)
         vocabulary, shares_layers = base.path, info.shares_layers
+        encodes = info.sentence is not None
     rows, typical = _rows_and_length(job.data, vocabulary, job.task)
     situation = Situation(
         task=type(job.task).info,
@@ -83,8 +93,10 @@ def recommend_for(job: JobSpec, recipe: Recipe = "paper") -> Recommendation:
         rows=rows,
         typical_length=typical,
         lora=bool(job.training.lora_rank),
+        contrastive=job.features.vectors == CONTRASTIVE,
         recipe=recipe,
         shares_layers=shares_layers,
+        encodes_sentences=encodes,
     )
     if recipe == "quick" and (situation.quick is None or job.features.vectors != FINE_TUNED):
         raise StudioError(
@@ -92,7 +104,7 @@ def recommend_for(job: JobSpec, recipe: Recipe = "paper") -> Recommendation:
             "was not measured for others.",
             "Leave out --recipe quick.",
         )
-    return recommend(situation)
+    return situation
 
 
 def _rows_and_length(

@@ -8,9 +8,10 @@ from pydantic import Field
 from engine.config import Spec
 from engine.config.fields import setting
 
-FINE_TUNED, LAYER_SWEEP = "fine-tuned", "layer sweep"
+FINE_TUNED, CONTRASTIVE, LAYER_SWEEP = "fine-tuned", "contrastive", "layer sweep"
 Vectors = Literal[
     "fine-tuned",
+    "contrastive",
     "embeddings",
     "second-to-last",
     "last",
@@ -40,9 +41,11 @@ class Features(Spec):
         "fine-tuned",
         title="Fine-tuning or feature extraction",
         description=(
-            "Fine-tuning trains the model itself. Feature extraction freezes it and trains a small "
-            "probe on these hidden states, which are computed once. The layer probing sweep runs "
-            "the paper's six choices and fine-tuning, one run each, and compares them."
+            "Fine-tuning trains the model itself. Contrastive fine-tuning, for few labels, trains "
+            "it with pairs of texts with equal or different labels, and fits a linear classifier. "
+            "Feature extraction freezes it and trains a small probe on these hidden states, which "
+            "are computed once. The layer probing sweep runs the paper's six choices and "
+            "fine-tuning, one run each, and compares them."
         ),
     )
     layer: Annotated[int, Field(ge=0, le=1000)] = Field(
@@ -100,4 +103,4 @@ class Features(Spec):
     @property
     def trains_probe(self) -> bool:
         """True if a probe is trained, not the model."""
-        return self.vectors not in (FINE_TUNED, LAYER_SWEEP)
+        return self.vectors not in (FINE_TUNED, CONTRASTIVE, LAYER_SWEEP)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from engine.config import Spec
 from engine.config.dataset import DataSource
 from engine.config.families.bert import BertSpec
-from engine.config.features import FINE_TUNED, LAYER_SWEEP, Features, Vectors
+from engine.config.features import CONTRASTIVE, FINE_TUNED, LAYER_SWEEP, Features, Vectors
 from engine.config.fields import setting
 from engine.config.problems import BrokenRules, Problem
 from engine.config.search import SearchSpec, check_search
@@ -169,6 +169,40 @@ def features_have_a_model(job: "JobSpec") -> Iterator[Problem]:
         )
 
 
+def pairs_have_one_label(job: "JobSpec") -> Iterator[Problem]:
+    """Contrastive fine-tuning compares texts of one label each, and fits its last layer."""
+    if job.features.vectors != CONTRASTIVE:
+        return
+    info, training = job.task.info, job.training
+    if info.head is None or not info.head.classifies or "pair" in info.reads:
+        yield Problem(
+            phrase(
+                "Contrastive fine-tuning learns one label per text: choose text classification, or "
+                "set features.vectors to fine-tuned"
+            ),
+            ("features.vectors", "task"),
+        )
+    others = {
+        "training.lora_rank": training.lora_rank,
+        "training.ema_decay": training.ema_decay,
+        "training.cache_frozen_layers": training.cache_frozen_layers,
+        "hardware.processes": job.hardware.processes > 1,
+        "task.label_smoothing": getattr(job.task, "label_smoothing", 0),
+        "task.long_texts": getattr(job.task, "reads_windows", False),
+        "teacher": job.teacher,
+    }
+    if used := [name for name, value in others.items() if value]:
+        yield Problem(
+            phrase(
+                "Contrastive fine-tuning is not combined with LoRA, averaged weights, cached "
+                "layers, label smoothing, windows of long texts, a teacher or several processes: "
+                "turn off {names}",
+                names=", ".join(used),
+            ),
+            ("features.vectors", *used),
+        )
+
+
 def cached_layers_are_frozen(job: "JobSpec") -> Iterator[Problem]:
     """Cached outputs are constant over epochs: of frozen layers, and of labelled texts."""
     if not job.training.cache_frozen_layers:
@@ -293,6 +327,7 @@ RULES: tuple[Callable[["JobSpec"], Iterator[Problem]], ...] = (
     best_metric_is_measured,
     model_has_the_direction,
     features_have_a_model,
+    pairs_have_one_label,
     cached_layers_are_frozen,
     windows_are_read_again,
     adapters_have_a_model,

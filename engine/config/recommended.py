@@ -11,11 +11,18 @@ from typing import Literal, NamedTuple, Protocol, get_args
 from engine.config.features import Features
 from engine.config.task import TaskInfo
 from engine.config.training import TrainingSpec
-from engine.phrases import phrase
+from engine.phrases import Phrase, phrase
 
 Recipe = Literal["paper", "quick"]
 RECIPES: tuple[Recipe, ...] = get_args(Recipe)
-Regime = Literal["fine-tuning", "LoRA", "from scratch", "pre-training", "pre-training from scratch"]
+Regime = Literal[
+    "fine-tuning",
+    "contrastive",
+    "LoRA",
+    "from scratch",
+    "pre-training",
+    "pre-training from scratch",
+]
 
 
 class Rate(NamedTuple):
@@ -40,6 +47,7 @@ TINY, SMALL, LARGEST = 1e6, 5e6, 15e6  # weights: up to 2 layers of 128, 4 of 25
 # Larger networks have the paper's values.
 RATES: dict[Regime, tuple[Rate, ...]] = {
     "fine-tuning": (Rate(TINY, 5e-4), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4)),
+    "contrastive": (Rate(LARGEST, 1e-4),),  # of pairs; see benchmarks/few
     "LoRA": (Rate(TINY, 3e-3), Rate(SMALL, 1e-3), Rate(LARGEST, 1e-3, is_measured=False)),
     "from scratch": (Rate(TINY, 5e-4), Rate(LARGEST, 3e-4, is_measured=False)),
     "pre-training": (Rate(TINY, 1e-3), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4, is_measured=False)),
@@ -47,6 +55,7 @@ RATES: dict[Regime, tuple[Rate, ...]] = {
 }
 EPOCHS: dict[Regime, tuple[Epochs, ...]] = {
     "fine-tuning": (Epochs(1_500, 10), Epochs(10_000, 5), Epochs(math.inf, 3)),
+    "contrastive": (Epochs(32, 20), Epochs(128, 10), Epochs(512, 3), Epochs(math.inf, 1)),
     "LoRA": (Epochs(1_500, 10), Epochs(math.inf, 5)),
     "from scratch": (Epochs(1_500, 10), Epochs(math.inf, 5)),
     "pre-training": (Epochs(math.inf, 1),),
@@ -69,13 +78,25 @@ class Quick(NamedTuple):
     sets: int  # number of data sets
 
 
+class FewLabels(NamedTuple):
+    """Contrastive fine-tuning against fine-tuning of a sentence encoder, with few rows.
+
+    The figures are those of `python -m benchmarks few`.
+    """
+
+    rows: tuple[int, int]  # fewest and most training rows
+    points: tuple[float, float]  # lowest and highest difference of the scores, in points
+    sets: int  # number of data sets
+
+
+FEW_LABELS = FewLabels((16, 64), points=(2, 25), sets=6)
 QUICK: dict[float, Quick] = {  # by `Rate.max_weights`
     LARGEST: Quick(2e-4, 16, 0.6, 1 / 3, speed=2.3, points=(-0.5, 4.0), sets=4)
 }
 DEFAULT_ROWS = 1000  # for unknown numbers of rows
 QUICK_EVALUATIONS = 2  # of a run
 PROBE_RATES: dict[str, float] = {"bilstm": 1e-3, "linear": 1e-2}
-BATCH_SIZE, WARMUP = 32, 0.1
+BATCH_SIZE, PAIRS, WARMUP = 32, 16, 0.1  # PAIRS: of contrastive fine-tuning
 RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_length")
 QUICK_FIELDS = ("frozen_layers", "cache_frozen_layers", "evaluate_every")  # set by “quick” as well
 RECIPE_FIELDS = ("learning_rate", "epochs", "batch_size", *QUICK_FIELDS)  # differ between recipes
@@ -106,8 +127,10 @@ class Situation:
         rows: number of training rows; 0 if unknown.
         typical_length: the 99th percentile of input lengths, in tokens; 0 if unknown.
         lora: adapters are trained, not all weights.
+        contrastive: pairs of texts are compared.
         recipe: “quick” falls back to “paper” for jobs for which it was not measured.
         shares_layers: several layers of the network have the same weights.
+        encodes_sentences: the base model is a sentence encoder.
     """
 
     task: TaskInfo
@@ -116,12 +139,15 @@ class Situation:
     rows: int = 0
     typical_length: int = 0
     lora: bool = False
+    contrastive: bool = False
     recipe: Recipe = "paper"
     shares_layers: bool = False
+    encodes_sentences: bool = False
 
     @property
     def regime(self) -> Regime:
-        return get_regime(self.task, self.from_scratch, self.lora)
+        regime = get_regime(self.task, self.from_scratch, self.lora)
+        return "contrastive" if self.contrastive and regime == "fine-tuning" else regime
 
     @property
     def paper(self) -> TrainingSpec:
@@ -142,6 +168,13 @@ class Situation:
         row = self.rate if can_freeze else None
         return QUICK.get(row.max_weights) if row is not None else None
 
+    @property
+    def is_few(self) -> bool:
+        """So few rows of one label per text that contrastive fine-tuning was better."""
+        head = self.task.head
+        learns_classes = head is not None and head.classifies and "pair" not in self.task.reads
+        return learns_classes and not self.from_scratch and 0 < self.rows <= FEW_LABELS.rows[1]
+
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -156,9 +189,11 @@ def recommend(situation: Situation) -> Recommendation:
     length, why_length = _length(situation)
     values: dict[str, float] = {"max_length": length}
     reasons = {"max_length": why_length}
+    is_contrastive = situation.regime == "contrastive"
+    batch_size = PAIRS if is_contrastive else BATCH_SIZE
     if situation.rate is not None:
         quick = situation.quick if situation.recipe == "quick" else None
-        batch_size = quick.batch_size if quick else BATCH_SIZE
+        batch_size = quick.batch_size if quick else batch_size
         values["learning_rate"], reasons["learning_rate"] = _rate(situation, situation.rate)
         fraction = quick.epochs if quick else 1
         values["epochs"], reasons["epochs"] = _epochs(situation, batch_size, fraction)
@@ -169,8 +204,33 @@ def recommend(situation: Situation) -> Recommendation:
         reasons["learning_rate"] = phrase(
             "As in the paper, for models of the size of BERT-Base and larger."
         )
+    if is_contrastive:
+        values["epochs"], reasons["epochs"] = _epochs(situation, batch_size, 1)
+        values["batch_size"] = batch_size
     reasons_given = {name: reason for name, reason in reasons.items() if reason}
     return Recommendation(situation.paper.model_copy(update=values), reasons_given)
+
+
+def few_note(situation: Situation) -> Phrase | None:
+    """Advice for few labelled rows; None for more, and for other tasks."""
+    if not situation.is_few:
+        return None
+    low, high = (f"{points:.0f}" for points in FEW_LABELS.points)
+    figures = {"low": low, "high": high, "sets": FEW_LABELS.sets, "most": FEW_LABELS.rows[1]}
+    if situation.encodes_sentences:
+        return phrase(
+            "You have {n:,} labelled row(s). With up to {most} rows, contrastive fine-tuning "
+            "scored {low} to {high} points more than fine-tuning, on {sets} data sets.",
+            n=situation.rows,
+            **figures,
+        )
+    return phrase(
+        "You have {n:,} labelled row(s). With up to {most} rows, contrastive fine-tuning of a "
+        "sentence encoder such as MiniLM scored {low} to {high} points more than its fine-tuning, "
+        "on {sets} data sets.",
+        n=situation.rows,
+        **figures,
+    )
 
 
 def with_probe_rate(old: Features, new: Features) -> Features:
@@ -242,11 +302,12 @@ def _epochs(situation: Situation, batch_size: int, fraction: float) -> tuple[int
     epochs = math.ceil(fraction * full)
     if not situation.rows:
         return epochs, ""
+    examples = 2 * rows if situation.regime == "contrastive" else rows  # pairs of each row
     return epochs, phrase(
         "{n} epoch(s) over {rows:,} rows are {updates:,} updates.",
         n=epochs,
         rows=rows,
-        updates=math.ceil(rows / batch_size) * epochs,
+        updates=math.ceil(examples / batch_size) * epochs,
     )
 
 

@@ -121,7 +121,7 @@ class Probe(nn.Module):
         if self.lstm is not None:
             x = self.dropout(self._run_lstm(self.lstm, x, attention_mask, order))
         if not self.reads_tokens:
-            x = self._pool(x, attention_mask)
+            x = self.pool(x, attention_mask)
         logits: Tensor = self.dense(x)
         return logits.float()
 
@@ -150,8 +150,8 @@ class Probe(nn.Module):
         padded = padded.index_copy(0, order.tokens, out)
         return padded.view(x.size(0), x.size(1), -1)
 
-    def _pool(self, x: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """[B, T, W] → [B, W]"""
+    def pool(self, x: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """The vector of each input: [B, T, W] → [B, W]."""
         if self.features.pooling == "first":
             return x[:, 0]
         if attention_mask is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine.config.features import FINE_TUNED
 from engine.config.job import FromScratch, JobSpec
 from engine.config.recommended import get_regime, recommended_rate
 from engine.config.task import Metric, WindowedTask
@@ -319,7 +320,7 @@ def _has_hardly_moved(m: Measurements) -> bool:
 
 
 def _recommended_rate(m: Measurements) -> float | None:
-    if not m.prepared.layer_weights or m.job.features.trains_probe:
+    if not m.prepared.layer_weights or m.job.features.vectors != FINE_TUNED:
         return None
     from_scratch = isinstance(m.job.base_model, FromScratch)
     regime = get_regime(m.job.task.info, from_scratch, bool(m.job.training.lora_rank))
@@ -330,7 +331,7 @@ def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:
     rate, standard = m.job.training.learning_rate, _recommended_rate(m)
     if standard is not None and rate * RATE_RATIO < standard:
         return _try_rate(standard)
-    if standard is None and not m.job.features.trains_probe:
+    if standard is None and m.job.features.vectors == FINE_TUNED:
         return _try_rate(RATE_FACTOR * rate)
     if steps := 2 * m.job.training.steps:
         return phrase("Try {steps:,} steps, or add rows.", steps=steps), {"steps": steps}

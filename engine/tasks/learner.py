@@ -578,6 +578,12 @@ class Learner(ABC):
             windows=windows,
         )
 
+    def training_batch(
+        self, examples: Examples, indices: np.ndarray, tokenizer: Tokenizer, rng: Generator
+    ) -> Batch:
+        """A batch for `losses`; `batch` is what is predicted and evaluated."""
+        return self.batch(examples, indices, tokenizer, rng)
+
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         """A readable target for each row of a batch."""
         return [""] * len(batch.tokens)

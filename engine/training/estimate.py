@@ -50,7 +50,7 @@ from engine.training.data.batch_order import (
 )
 from engine.training.data.features import count_cached_layers
 from engine.training.data.tokenizer import base_tokenizer
-from engine.training.data.training_data import TrainingRows, read_rows
+from engine.training.data.training_data import TrainingRows, batch_order, read_rows
 from engine.training.device.cuda_graphs import choose_graphs
 from engine.training.device.fastest import choose_attention, choose_precision
 from engine.training.device.machine import Machine, choose_machine, peak_memory
@@ -265,14 +265,14 @@ def extrapolate_distinct(counts: np.ndarray, size: float) -> int:
 
 def _make_plan(source: TrainingRows, sample: Sample) -> _Plan:
     settings, processes = source.job.training, source.job.hardware.processes
-    order = BatchOrder(sample.lengths, settings.batch_size, settings.seed, settings.train_fraction)
+    order = batch_order(source.learner, sample.lengths, sample.examples.targets, settings)
     count = min(order.steps_per_epoch, SAMPLED_BATCHES)
     batches = [order.indices(step) for step in range(count)]
     return _Plan(
         sample=sample,
         order=order,
         batches=batches,
-        rank_batch=math.ceil(len(batches[0]) / processes),
+        rank_batch=math.ceil(min(len(batches[0]), settings.batch_size) / processes),
         processes=processes,
         steps=count_steps(settings, order.steps_per_epoch),
         evaluations=count_evaluations(settings, order.steps_per_epoch),
@@ -297,9 +297,10 @@ class _Bench:
         self, source: TrainingRows, tokenizer: Tokenizer, machine: Machine, plan: _Plan
     ) -> None:
         self.settings, self.learner = source.job.training, source.learner
+        self._trains_probe = source.job.features.trains_probe
         self.tokenizer = tokenizer
         self.network = _network(source.job, source.learner)
-        configure(self.network, self.settings)
+        configure(self.network, source.job)
         self.network.encoder.cached_layers = count_cached_layers(self.network, self.settings)
         self.network.to(machine.device).train()
         rows = self.settings.micro_batch_size or plan.rank_batch
@@ -337,7 +338,7 @@ class _Bench:
         indices = plan.sample.heaviest_batch(plan.batches)
         part = indices[:: -plan.processes][::-1]  # every n-th, including the longest
         random = rng_for(self.settings.seed, SUBSET)
-        return self.learner.batch(plan.sample.examples, part, self.tokenizer, random)
+        return self.learner.training_batch(plan.sample.examples, part, self.tokenizer, random)
 
     def time_step(self, count: int, width: int) -> float:
         """Seconds of a step with random inputs of this length."""
@@ -370,7 +371,7 @@ class _Bench:
     @property
     def vectors_per_token(self) -> int:
         """Vectors per token that are computed once; 0 if every step runs the whole network."""
-        if self.network.probe is not None:
+        if self.network.probe is not None and self._trains_probe:
             return len(self.network.probe.layers)
         return int(self.network.encoder.cached_layers > 0)
 

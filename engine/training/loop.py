@@ -17,6 +17,7 @@ from engine.config.job import JobSpec
 from engine.messages.events import measured
 from engine.progress import Cancelled
 from engine.runs.folder import RunFolder
+from engine.tasks.contrastive import ContrastiveLearner
 from engine.training.checkpoints import latest_checkpoint, save
 from engine.training.context import Emit, RunContext
 from engine.training.data.features import delete_features
@@ -66,6 +67,7 @@ def _run_steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     while not run.is_finished:
         if agree_on_stop(run):
             if saved_step != progress.step:
+                fit_classifier(run)
                 save(run)
             return "stopped", progress.step
 
@@ -75,6 +77,8 @@ def _run_steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
         emit_curves(run, result, speed)
 
         improved = False
+        if run.evaluates_now or run.saves_now:
+            fit_classifier(run)
         if run.evaluates_now:
             improved = evaluate(run)
             speed.restart()
@@ -90,6 +94,15 @@ def _run_steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     if run.ranks.is_writer:
         delete_features(run.context.folder)
     return "finished", progress.step
+
+
+def fit_classifier(run: TrainingRun) -> None:
+    """Fit the linear layer of contrastive fine-tuning to the current vectors."""
+    data = run.setup.data
+    if isinstance(data.learner, ContrastiveLearner):
+        phase, precision = data.phases[0], run.machine.precision
+        rows = phase.order.examples
+        data.learner.fit_classifier(run.network, phase.examples, rows, data.tokenizer, precision)
 
 
 def agree_on_stop(run: TrainingRun) -> bool:

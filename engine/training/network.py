@@ -6,7 +6,6 @@ from torch import nn
 
 from engine.checkpoints.fit import direction_error
 from engine.config.job import FromCheckpoint, FromScratch, JobSpec
-from engine.config.training import TrainingSpec
 from engine.models import checkpoint
 from engine.models.frozen_linear import cache_low_precision
 from engine.models.heads import Heads
@@ -46,25 +45,28 @@ def network_for(
 
 def heads_for(job: JobSpec, learner: Learner) -> Heads:
     """Heads of the network of a job; a probe replaces the task head."""
-    if not job.features.trains_probe:
-        return learner.heads
     heads = learner.heads
+    if not job.features.trains_probe:
+        return heads
     return Heads(outputs=heads.outputs, kind=heads.kind, features=job.features.probe_only())
 
 
-def configure(network: Network, settings: TrainingSpec) -> None:
+def configure(network: Network, job: JobSpec) -> None:
     """Configure dropout, checkpointing, freezing and LoRA; the output does not change.
 
     LoRA adapters are drawn from torch's random state.
     """
+    settings = job.training
     if settings.dropout is not None:
         set_dropout(network, settings.dropout)
     network.encoder.activation_checkpointing = settings.gradient_checkpointing
-    if network.probe is not None:
+    if network.probe is not None and job.features.trains_probe:
         network.requires_grad_(False)
         network.probe.requires_grad_(True)
         return
     freeze(network, settings.frozen_layers)
+    if network.probe is not None:
+        network.probe.requires_grad_(False)  # of contrastive fine-tuning: fitted, not trained
     if settings.lora_rank:
         add_adapters(
             network,

@@ -76,7 +76,7 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     )
     torch.manual_seed(settings.seed)  # new weights are drawn below
     network = network_for(context, training_rows.learner, tokenizer, resume_from)
-    configure(network, settings)
+    configure(network, job)
     training_rows.learner.fit_network(network)
     is_split = job.hardware.processes > 1
     is_split = is_split or 0 < settings.micro_batch_size < settings.batch_size

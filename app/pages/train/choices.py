@@ -12,7 +12,7 @@ from app.tasks import task_part
 from engine.config import Spec
 from engine.config.dataset import DatasetSpec, DataSource, StoredData
 from engine.config.families.bert import PRESETS, BertSpec
-from engine.config.features import FINE_TUNED, Features
+from engine.config.features import CONTRASTIVE, FINE_TUNED, Features
 from engine.config.job import FromCheckpoint
 from engine.config.recommended import (
     RECIPE_FIELDS,
@@ -283,8 +283,10 @@ class Choices:
             rows=spec.rows.get("train", 0) if spec else 0,
             typical_length=self.typical_length,
             lora=bool(self.set_by_user.get("lora_rank")),
+            contrastive=self.probe.vectors == CONTRASTIVE,
             recipe=self.recipe,
             shares_layers=info is not None and info.shares_layers,
+            encodes_sentences=info is not None and info.sentence is not None,
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, get_args
 
 from pydantic import BaseModel, create_model
@@ -22,9 +23,9 @@ from app.widgets.page import Card
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text
 from app.widgets.text.spec_texts import value_text
-from engine.config.features import FINE_TUNED, Features
+from engine.config.features import CONTRASTIVE, FINE_TUNED, Features
 from engine.config.fields import fields_at, get_extra
-from engine.config.recommended import RECIPES, RECOMMENDED
+from engine.config.recommended import RECIPES, RECOMMENDED, few_note
 from engine.config.task import AggregatingTask, LongTexts, TaskSpec, WindowedTask
 from engine.config.training import HardwareSpec, TrainingSpec
 
@@ -97,7 +98,15 @@ class SettingsStep(QWidget):
         self.recipe_row = QWidget()
         self.recipe_row.setContentsMargins(0, 0, 0, 2 * SPACE)  # as between fields
         _titled_row(self.tr("Recipe"), self.recipe, self.recipe_text, self.recipe_row)
-        layouts.extend(card.body, self.recipe_row, self.fine_tuning, self.pre_training)
+        self.few_text = Text("", "small")
+        self.few_switch = Switch(self.tr("Contrastive fine-tuning"))
+        self.few_switch.toggled.connect(self._on_few)
+        self.few_row = QWidget()
+        self.few_row.setContentsMargins(0, 0, 0, 2 * SPACE)
+        title = self.tr("Contrastive fine-tuning")
+        _titled_row(title, self.few_switch, self.few_text, self.few_row)
+        forms = (self.fine_tuning, self.pre_training)
+        layouts.extend(card.body, self.few_row, self.recipe_row, *forms)
         self.quick_trial = Switch(self.tr("Quick trial"))
         self.quick_trial.toggled.connect(self._on_quick)
         explanation = Text(
@@ -185,6 +194,12 @@ class SettingsStep(QWidget):
         task = self._state.choices.task.model_copy(update={"long_texts": way})
         self._state.set(self._state.choices.with_task(task))
 
+    def _on_few(self, on: bool) -> None:
+        if not self._is_updating:
+            way = CONTRASTIVE if on else FINE_TUNED
+            features = self._state.choices.features.model_copy(update={"vectors": way})
+            self._state.set(replace(self._state.choices, features=features))
+
     def _on_quick(self, on: bool) -> None:
         if not self._is_updating:
             self._state.set(self._state.choices.with_quick_trial(on))
@@ -199,6 +214,7 @@ class SettingsStep(QWidget):
         self._shown_goal = choices.goal
         self._recommend(choices)
         self._show_recipe(choices)
+        self._show_few(choices)
         self._offer_metrics(choices.task)
         for form in (self.fine_tuning, self.pre_training, self.more):
             _fill(form, choices.training, choices.varied_in("training"), is_new)
@@ -285,6 +301,13 @@ class SettingsStep(QWidget):
             template.format(sets=quick.sets, speed=value_text(quick.speed), low=low, high=high)
         )
 
+    def _show_few(self, choices: Choices) -> None:
+        """Offer contrastive fine-tuning for few labelled rows."""
+        note, vectors = few_note(choices.situation), choices.probe.vectors
+        set_shown(self.few_row, note is not None and vectors in (FINE_TUNED, CONTRASTIVE))
+        self.few_switch.setChecked(vectors == CONTRASTIVE)
+        self.few_text.setText(translated(note) if note is not None else "")
+
     def _length_text(self) -> str:
         """A sentence about truncation or splitting of long inputs."""
         choices = self._state.choices
@@ -324,7 +347,7 @@ def _titled_row(
 
 def _unused_fields(features: Features) -> set[str]:
     """Fields that have no effect with these settings."""
-    if features.vectors == FINE_TUNED:
+    if features.vectors in (FINE_TUNED, CONTRASTIVE):
         return set(fields_at(Features, "advanced")) - {"vectors"}
     unused = set() if features.vectors == "one layer" else {"layer"}
     return unused | (set() if features.probe == "bilstm" else {"probe_size"})

@@ -14,7 +14,7 @@ from app.tasks.part import Plan
 from app.translation import tr, translated
 from app.widgets.text import numbers
 from app.widgets.text.spec_texts import short_title_of, value_text
-from engine.config.features import LAYER_SWEEP, Features
+from engine.config.features import CONTRASTIVE, LAYER_SWEEP, Features
 from engine.config.fields import fields_at
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.columns.fit import unlabelled_rows
@@ -51,6 +51,8 @@ def _trained_text(choices: Choices) -> str:
     training, vectors = choices.training, choices.probe.vectors
     if choices.probe.trains_probe:
         template = tr("probe on frozen features: {vectors}")
+    elif vectors == CONTRASTIVE:
+        template = tr("contrastive, then a linear layer")
     elif vectors == LAYER_SWEEP:
         template = tr("layer probing sweep")
     elif training.lora_rank:

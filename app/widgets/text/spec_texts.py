@@ -45,6 +45,7 @@ NAMES: dict[str, Callable[[], str]] = {
     "query and value": lambda: tr("Query and value"),
     "all": lambda: tr("All matrices"),
     "fine-tuned": lambda: tr("Fine-tuning"),
+    "contrastive": lambda: tr("Contrastive fine-tuning"),
     "embeddings": lambda: tr("Embeddings"),
     "second-to-last": lambda: tr("Second-to-last layer"),
     "last": lambda: tr("Last layer"),

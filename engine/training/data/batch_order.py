@@ -38,12 +38,58 @@ class BatchOrder:
         """Examples of a step, int64 [B]; steps count from 0 over all epochs."""
         epoch, index = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:
-            shuffled = rng_for(self._seed, ORDER, epoch).permutation(self.examples)
+            shuffled = self._shuffled(rng_for(self._seed, ORDER, epoch))
             starts = range(0, len(shuffled), self._batch_size)
-            batches = (shuffled[start : start + self._batch_size] for start in starts)
-            self._batches = [b[np.argsort(self._lengths[b], kind="stable")] for b in batches]
+            self._batches = [self._sorted(shuffled[n : n + self._batch_size]) for n in starts]
             self._epoch = epoch
         return self._batches[index]
+
+    def _shuffled(self, rng: np.random.Generator) -> np.ndarray:
+        """The examples of an epoch."""
+        return rng.permutation(self.examples)
+
+    def _sorted(self, batch: np.ndarray) -> np.ndarray:
+        """A batch in the order of its lengths."""
+        return batch[np.argsort(self._lengths[batch], kind="stable")]
+
+
+class PairOrder(BatchOrder):
+    """Pairs of examples: in an epoch, each with a random one of its class and one of another class.
+
+    A class with a single example pairs it with itself, whose two vectors differ by dropout.
+
+    Args:
+        classes: int64 [examples]; the others are those of `BatchOrder`, `batch_size` counts pairs.
+    """
+
+    def __init__(
+        self,
+        lengths: np.ndarray,
+        classes: np.ndarray,
+        batch_size: int,
+        seed: int,
+        fraction: float = 1.0,
+    ) -> None:
+        super().__init__(lengths, batch_size, seed, fraction)
+        self._classes = classes[self.examples]
+        self.steps_per_epoch = -(-2 * len(self.examples) // batch_size)
+
+    def _shuffled(self, rng: np.random.Generator) -> np.ndarray:
+        """Pairs of an epoch, int64 [2 examples, 2]."""
+        same, other = np.empty_like(self.examples), np.empty_like(self.examples)
+        for index in np.unique(self._classes):
+            inside = np.flatnonzero(self._classes == index)
+            outside = np.flatnonzero(self._classes != index)
+            steps = rng.integers(1, max(2, len(inside)), len(inside))  # to another one
+            same[inside] = self.examples[inside[(np.arange(len(inside)) + steps) % len(inside)]]
+            chosen = outside if len(outside) else inside
+            other[inside] = self.examples[rng.choice(chosen, len(inside))]
+        pairs = np.concatenate([np.stack([self.examples, part], 1) for part in (same, other)])
+        return rng.permutation(pairs)
+
+    def _sorted(self, batch: np.ndarray) -> np.ndarray:
+        """The examples of pairs, one pair after the other, int64 [2 B]."""
+        return batch[np.argsort(self._lengths[batch].max(axis=1), kind="stable")].reshape(-1)
 
 
 def count_steps(settings: TrainingSpec, steps_per_epoch: int) -> int:

@@ -69,7 +69,7 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
     They are computed unless cached. Raises Cancelled on a stop.
     """
     network, frozen_layers = setup.network, count_cached_layers(setup.network, context.job.training)
-    if network.probe is None and not frozen_layers:
+    if not context.job.features.trains_probe and not frozen_layers:
         return
     data, job, folder = setup.data, context.job, _feature_folder(context.folder)
     shared = job.features.cache

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.checkpoints.heads import TASK, TEXTS
 from engine.config.dataset import SplitName
+from engine.config.features import CONTRASTIVE
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.data.columns.fit import dataset_problems
@@ -19,10 +20,16 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks import learner_for
+from engine.tasks.contrastive import ContrastiveLearner
 from engine.tasks.learner import Batch, Examples, Learner
 from engine.tasks.rng import MASKS, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.data.batch_order import BatchOrder, count_steps, first_long_step
+from engine.training.data.batch_order import (
+    BatchOrder,
+    PairOrder,
+    count_steps,
+    first_long_step,
+)
 from engine.training.data.token_cache import shared_tokens
 
 Stage = Callable[[str], ProgressCallback]  # progress callback of a named stage
@@ -80,7 +87,7 @@ class TrainingData:
 
     def build_batch(self, step: int, examples: Examples, indices: np.ndarray) -> Batch:
         """Batch from the result of `examples_at`; thread-safe."""
-        return self.learner.batch(
+        return self.learner.training_batch(
             examples, indices, self.tokenizer, rng_for(self.seed, MASKS, step)
         )
 
@@ -98,7 +105,8 @@ def read_rows(
     dataset = resolve(job.data, folder, reading, stop_requested, job.task)
     for problem in dataset_problems(dataset.stored, job.task):
         raise problem
-    learner = learner_for(job.task)
+    is_contrastive = job.features.vectors == CONTRASTIVE
+    learner = ContrastiveLearner(job.task) if is_contrastive else learner_for(job.task)
     rows = learner.rows(dataset, "train")
     learner.fit_labels(rows)
     return TrainingRows(job, dataset, learner, rows)
@@ -127,22 +135,31 @@ def tokenise(
     train = learner.training_examples(train)
     if not len(train):
         raise StudioError("The training set has no text.", "Choose another text column.")
-    phases = [_phase(0, train, settings)]
+    phases = [_phase(0, train, learner, settings)]
     steps = count_steps(settings, phases[0].order.steps_per_epoch)
     if long_length > length:
         progress = stage(phrase("Tokenising the training set for long inputs"))
         long = tokenizing.tokenize(source.rows, "train", long_length, progress)
-        phases.append(_phase(first_long_step(steps, long_fraction), long, settings))
+        phases.append(_phase(first_long_step(steps, long_fraction), long, learner, settings))
     return TrainingData(
         tokenizer, learner, source.dataset, tuple(phases), validation, steps, settings.seed
     )
 
 
-def _phase(first_step: int, examples: Examples, settings: TrainingSpec) -> Phase:
-    order = BatchOrder(
-        examples.lengths, settings.batch_size, settings.seed, settings.train_fraction
-    )
+def _phase(first_step: int, examples: Examples, learner: Learner, settings: TrainingSpec) -> Phase:
+    order = batch_order(learner, examples.lengths, examples.targets, settings)
     return Phase(first_step, examples, order)
+
+
+def batch_order(
+    learner: Learner, lengths: np.ndarray, targets: np.ndarray | None, settings: TrainingSpec
+) -> BatchOrder:
+    """The order of examples with these lengths, int [N], and targets [N, …]."""
+    how = settings.batch_size, settings.seed, settings.train_fraction
+    if isinstance(learner, ContrastiveLearner):
+        assert targets is not None
+        return PairOrder(lengths, np.resize(targets, len(lengths)), *how)
+    return BatchOrder(lengths, *how)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,10 @@ CASES = {
     ("training.cache_frozen_layers", "training.frozen_layers"): {
         "training": {"cache_frozen_layers": True}
     },
+    ("features.vectors", "training.lora_rank"): {
+        "features": {"vectors": "contrastive"},
+        "training": {"lora_rank": 8},
+    },
     ("training.cache_frozen_layers", "task"): {
         "task": {"kind": "pretraining"},
         "training": {"cache_frozen_layers": True, "frozen_layers": 2},

@@ -8,6 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.data.view import DataPage
 from app.pages.train.choices import Step, goals
+from app.pages.train.job import compose_job
 from app.pages.train.preview import Preview
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.summary import warnings
@@ -20,11 +21,12 @@ from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families.bert import BertSpec
 from engine.config.features import Features
 from engine.config.fields import branch_fields, fields_at, get_settings
+from engine.config.sentence import SentenceSpec
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.lengths import Lengths
 from tests.app.pages.train.conftest import go_to_review, pick, press
-from tests.app.pages.train.examples import INFO, MODEL, SCRATCH, SENTENCE, data, with_training
+from tests.app.pages.train.examples import INFO, MODEL, PAIR, SCRATCH, SENTENCE, data, with_training
 
 
 @pytest.fixture
@@ -289,3 +291,31 @@ def test_windows_are_offered_for_long_texts_with_the_words_that_truncation_never
     other = next(goal for goal in goals() if goal.kind == "multiple_choice")
     wizard.state.set(replace(wizard.state.choices, goal=other))
     assert step.long_texts.isHidden()
+
+
+def test_contrastive_fine_tuning_is_offered_for_few_labelled_rows(wizard):
+    step_data = data()
+    few = step_data.spec.model_copy(update={"rows": {"train": 40, "validation": 10}})
+    chosen = replace(wizard.state.choices, goal=SENTENCE, data=replace(step_data, spec=few))
+    wizard.state.set(replace(chosen, model=MODEL))
+    wizard._open_step(Step.SETTINGS)
+    step, state = wizard.settings, wizard.state
+    assert not step.few_row.isHidden() and not step.few_switch.isChecked()
+    assert step.few_text.text().startswith("You have 40 labelled row")
+    assert "a sentence encoder such as MiniLM" in step.few_text.text()
+    size = {"layers": 6, "hidden_size": 384, "intermediate_size": 1536, "sentence": SentenceSpec()}
+    state.set(replace(state.choices, model=replace(MODEL, info=INFO.model_copy(update=size))))
+    assert "contrastive fine-tuning scored" in step.few_text.text()
+    step.few_switch.click()
+    choices = state.choices
+    assert choices.probe.vectors == "contrastive" and step.recipe_row.isHidden()
+    assert choices.training.batch_size == 16 and choices.training.epochs == 10
+    assert step.fine_tuning.fields["epochs"].get() == 10, "as recommended for 40 rows"
+    assert "Contrastive fine-tuning" in step.changes.text()
+    assert compose_job(choices).features.vectors == "contrastive"
+    step.few_switch.click()
+    assert state.choices.probe.vectors == "fine-tuned" and not step.recipe_row.isHidden()
+    state.set(replace(state.choices, goal=PAIR))
+    assert step.few_row.isHidden()
+    state.set(replace(state.choices, goal=SENTENCE, data=step_data))
+    assert step.few_row.isHidden(), "many rows"

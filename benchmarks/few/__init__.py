@@ -1,0 +1,1 @@
+"""Ways to train a classifier of few rows, compared."""
