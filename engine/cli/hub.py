@@ -187,7 +187,7 @@ def _import_vectors(file: Path, into: Path) -> None:
     layout = examine(file)
     echo_error(layout.sentence())
     with ProgressLine(sys.stderr) as line:
-        facts = convert(file, into, lambda done: line.draw(f"{100 * done:.0f} %"))
+        facts = convert(file, into, lambda done, total: line.draw(f"{done:,} of {total:,} words"))
     for remark in facts.remarks():
         echo_error(f"note: {remark}")
     echo(str(into))

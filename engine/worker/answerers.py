@@ -214,14 +214,9 @@ def _import(question: Import, context: WorkerContext) -> Answer:
 def _import_vectors(question: ImportVectors, context: WorkerContext) -> Answer:
     from engine.data.word_vectors.store import convert
 
-    def report(done: float) -> None:
-        _emit(context, question, phrase("Converting the vectors"), round(1000 * done), 1000)
-
-    return VectorsImported(
-        to=question.number,
-        folder=question.into,
-        facts=convert(question.file, question.into, report),
-    )
+    progress = partial(_emit, context, question, phrase("Converting the word vectors"))
+    facts = convert(question.file, question.into, progress)
+    return VectorsImported(to=question.number, folder=question.into, facts=facts)
 
 
 def _export(question: Export, context: WorkerContext) -> Answer:

@@ -73,12 +73,11 @@ class Layout(NamedTuple):
 
 class Part(NamedTuple):
     """Some words as bytes, and their vectors, float32 [N, D]; `first` is the number of the first
-    line or entry, from 1, and `done` the approximate fraction of the file that is read."""
+    line or entry, from 1."""
 
     words: list[bytes]
     vectors: NDArray[np.float32]
     first: int
-    done: float
 
 
 def is_meant(path: Path) -> bool:
@@ -161,8 +160,7 @@ def read(path: Path, layout: Layout) -> Iterator[Part]:
     Raises BadFile, naming the line, if a vector has another size, a number is damaged or not
     finite, or the file has more or fewer words than it announces.
     """
-    stream, source = open_source(path)
-    total = max(1, source.location.file.stat().st_size)
+    stream, _ = open_source(path)
     count = 0
     with stream:
         if layout.has_header:
@@ -174,7 +172,7 @@ def read(path: Path, layout: Layout) -> Iterator[Part]:
             if damaged.any():
                 raise _number_error(path, layout, first + int(damaged.argmax()))
             count += len(words)
-            yield Part(words, vectors, first, source.done / total)
+            yield Part(words, vectors, first)
     if layout.has_header and count != layout.words:
         raise _count_error(path, layout, count)
 

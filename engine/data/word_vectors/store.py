@@ -6,7 +6,7 @@ in which words are found by bisection. V words, D size of a vector.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -22,22 +22,23 @@ from engine.files.atomic_write import atomic_folder, check_free_space
 from engine.files.regular_file import check_regular
 from engine.messages.word_vectors import VectorFacts
 from engine.phrases import phrase
+from engine.progress import ProgressCallback, no_progress
 
 VECTORS, WORDS = "vectors.npy", "words.arrow"
 SLICE = 32_768  # vectors compared at a time
 TINY = 1e-30  # a norm of zero gives cosines of zero
 
 
-def convert(path: Path, into: Path, report: Callable[[float], object]) -> VectorFacts:
+def convert(path: Path, into: Path, progress: ProgressCallback = no_progress) -> VectorFacts:
     """Convert a file to the mapped folder `into`, which appears whole or not at all.
 
     The first of equal words is kept, and words that are not UTF-8 are left out; the facts count
-    both. `report` gets the fraction that is done. Raises BadFile as `read`, and DiskFull.
+    both. `progress` gets words. Raises BadFile as `read`, and DiskFull.
     """
     layout = examine(path)
     check_free_space(into, layout.bytes)
     rows, norms = dict[str, None](), list[NDArray[np.float32]]()
-    duplicates, not_utf8, first_not_utf8 = 0, 0, 0
+    read_words, duplicates, not_utf8, first_not_utf8 = 0, 0, 0, 0
     with atomic_folder(into, has_manifest=False) as folder:
         with open(folder / VECTORS, "xb") as out:
             _write_header(out, 0, layout.size)
@@ -58,7 +59,8 @@ def convert(path: Path, into: Path, report: Callable[[float], object]) -> Vector
                 vectors = part.vectors if len(kept) == len(part.words) else part.vectors[kept]
                 norms.append(np.linalg.norm(vectors, axis=1))
                 vectors.astype("<f4", copy=False).tofile(out)
-                report(part.done)
+                read_words += len(part.words)
+                progress(read_words, max(read_words, layout.words))
             if not rows:
                 raise BadFile(
                     path,

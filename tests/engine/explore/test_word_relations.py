@@ -45,7 +45,7 @@ def unit(vector: np.ndarray) -> np.ndarray:
 
 
 def test_words_are_related_in_every_space_as_by_transformers(known, tmp_path):
-    convert(FILE, tmp_path / "small", lambda _: None)
+    convert(FILE, tmp_path / "small")
     question = RelateWords(
         checkpoint=known.folder, words=("film", "left", "stick"), signs=(1, -1, 1),
         vectors=tmp_path / "small", texts=TEXTS, layer=1,
@@ -86,7 +86,7 @@ def test_words_are_related_in_every_space_as_by_transformers(known, tmp_path):
 
 
 def test_a_single_word_has_neighbours_at_each_occurrence(known, tmp_path):
-    convert(FILE, tmp_path / "small", lambda _: None)
+    convert(FILE, tmp_path / "small")
     fields = {"checkpoint": known.folder, "signs": (1,), "texts": TEXTS, "layer": 99}
     rows, *places = relate(known.checkpoint, RelateWords(words=("film",), **fields)).spaces
     assert [space.place.text for space in places] == [0, 1, 3, 3]

@@ -30,9 +30,10 @@ def take(tmp_path):
 
     def convert_content(content: bytes, name: str = "file.txt") -> tuple[VectorFacts, WordVectors]:
         (tmp_path / name).write_bytes(content)
-        done = list[float]()
-        facts = convert(tmp_path / name, tmp_path / "converted", done.append)
-        assert done == sorted(done) and facts == read_facts(tmp_path / "converted")
+        done = list[tuple[int, int]]()
+        facts = convert(tmp_path / name, tmp_path / "converted", lambda *words: done.append(words))
+        assert done == sorted(done) and all(read <= total for read, total in done)
+        assert facts == read_facts(tmp_path / "converted")
         return facts, WordVectors(tmp_path / "converted")
 
     return convert_content
@@ -56,6 +57,7 @@ def test_every_form_gives_the_numbers_of_gensim(take, tmp_path):
     for name, content in forms.items():
         facts, vectors = take(content, name)
         assert (facts.words, facts.size, facts.duplicates, facts.not_utf8) == (60, 8, 0, 0), name
+        assert isinstance(vectors.vectors, np.memmap), "not read into memory"
         assert examine(tmp_path / name).words == pytest.approx(60, abs=5), name
         for first, second, cosine in EXPECTED["cosines"]:
             space = relate_in_file(vectors, (first, second), (1, 1), 1)

@@ -141,7 +141,7 @@ def animals(home, tmp_path) -> Path:
     """Imported word vectors, in lower case."""
     file = tmp_path / "animals.txt"
     file.write_text("cat 1 2 3\ndog 1 2 2\nmat -1 0 1\nsat 0 1 1\nbird 2 2 3\n")
-    convert(file, home.vectors / "animals", lambda _: None)
+    convert(file, home.vectors / "animals")
     return home.vectors / "animals"
 
 
