@@ -419,7 +419,9 @@ class Outcome(QWidget):
         )
         self.nightly = buttons.plain(self.tr("Every &night…"), self._on_nightly, "moon")
         self.review = buttons.plain(self.tr("&Review the unsure rows"), self._on_review, "pencil")
-        self.estimate = buttons.plain(self.tr("&Estimate…"), self._on_estimate, "chart-line")
+        self.estimate = buttons.plain(
+            self.tr("Corrected &estimates…"), self._on_estimate, "chart-line"
+        )
         self.open = buttons.primary(self.tr("&Open file"), self._on_open, "file-text")
         parts = layouts.row((self.predictions, 2), (self.least, 3), spacing=5 * SPACE)
         layouts.column(

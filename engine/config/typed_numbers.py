@@ -3,7 +3,7 @@
 import math
 
 
-def parse_number(text: str, integer: bool) -> float | int | None:
+def parse_typed_number(text: str, integer: bool) -> float | int | None:
     """Parse a number, None if the text is none; a comma counts as the decimal point."""
     cleaned = text.strip().replace("\u202f", "").replace(" ", "").replace("−", "-")
     if cleaned.count(",") == 1 and "." not in cleaned:
@@ -25,7 +25,7 @@ def parse_probability(text: str, most: float = 1.0) -> float | None:
     Above 1, or with a sign, it is in per cent; so is 1 if it would be more than `most`.
     """
     is_percent = text.strip().endswith("%")
-    value = parse_number(text.strip().removesuffix("%"), integer=False)
+    value = parse_typed_number(text.strip().removesuffix("%"), integer=False)
     if value is None:
         return None
     fraction = value / 100 if is_percent or value > 1 or value == 1 > most else value

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.columns.coders import Codings
+from engine.data.columns.coders import Codings, differs
 from engine.data.columns.numbers import parse_number
 from engine.data.columns.spellings import plain_label
 from engine.data.columns.tags import Span, are_spans, spans_from_tags
@@ -169,9 +169,7 @@ class _Coded:
     def disputed(self, label: str | None) -> NDArray[np.int64]:
         """The rows on which the coders disagree, or only on a label."""
         table = self._codes.table if label is None else self._as_coded(label)
-        highest = table.max(axis=1, initial=-1, keepdims=True)
-        differs = ((table >= 0) & (table != highest)).any(axis=1)
-        return np.flatnonzero(differs[self._codes.kinds])
+        return np.flatnonzero(differs(table)[self._codes.kinds])
 
     def measures(self, label: str | None) -> Iterator[Measure]:
         codings, codes = self._codings, self._codes

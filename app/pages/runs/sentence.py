@@ -307,7 +307,7 @@ class _Reader:
         return _Token(self.text[start:end], start, end)
 
     def _check(self, info: ColumnInfo, operator: str, token: _Token) -> str:
-        number = parse_number(token.text)
+        number = parse_quantity(token.text)
         if info.is_number and number is None and operator not in ("contains", "lacks"):
             text = tr("“{0}” is not a number, and “{1}” needs one.")
             raise SentenceError(text.format(token.text, info.title()), token.start, token.end)
@@ -347,7 +347,7 @@ def _begins_operator(words: Sequence[_Token], index: int) -> bool:
     )
 
 
-def parse_number(text: str) -> float | None:
+def parse_quantity(text: str) -> float | None:
     """A number with its unit, such as 3e-5, 1,000, 70 %, 10 min; None for other texts."""
     match = NUMBER.fullmatch(text.strip())
     if match is None:
@@ -361,7 +361,7 @@ def parse_number(text: str) -> float | None:
 
 def _make_test(info: ColumnInfo, operator: str, other: str) -> Test:
     """Make a test that compares the value of a run in a column with `other`."""
-    number, text = parse_number(other), other.casefold()
+    number, text = parse_quantity(other), other.casefold()
     truth = BOOLEANS.get(text)
     compare = _COMPARISONS.get(operator)
 

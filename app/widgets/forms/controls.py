@@ -41,7 +41,7 @@ from PySide6.QtWidgets import (
 from app import resources, theme
 from app.theme import Role, px
 from app.widgets.text.labels import one_line
-from engine.config.typed_numbers import parse_number, parse_probability
+from engine.config.typed_numbers import parse_probability, parse_typed_number
 from engine.phrases import number_text
 
 
@@ -232,7 +232,9 @@ class NumberField(WheelMixin, QAbstractSpinBox):
 
     def parse(self, text: str) -> float | int | None:
         """The number in a text as if it were typed; None if it is none."""
-        return parse_probability(text) if self.is_fraction else parse_number(text, self.integer)
+        return (
+            parse_probability(text) if self.is_fraction else parse_typed_number(text, self.integer)
+        )
 
     def set_number(self, value: float | None) -> None:
         self.lineEdit().setText("" if value is None else number_text(value))

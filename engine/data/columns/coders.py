@@ -72,10 +72,7 @@ class Codings:
     @property
     def disputed(self) -> NDArray[np.bool_]:
         """The rows to which two coders gave different codes, bool [N]."""
-        highest = self.codes.max(axis=1, initial=-1)
-        others = np.where(self.codes < 0, highest[:, None], self.codes)
-        differs: NDArray[np.bool_] = (others != highest[:, None]).any(axis=1)
-        return differs
+        return differs(self.codes)
 
     def in_order(self, labels: Sequence[str]) -> Self:
         """The same codes with an order of all classes, from the lowest to the highest.
@@ -113,6 +110,13 @@ class Codings:
             return f"{np.mean(numbers):.6g}" if numbers else ""
         (first, times), *others = [*Counter(codes.tolist()).most_common(2), (-1, 0)]
         return "" if first < 0 or others[0][1] == times else self.cells[first]
+
+
+def differs(codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The rows to which two coders gave different codes, bool [N], for [N, R]; −1 is no code."""
+    highest = codes.max(axis=1, initial=-1, keepdims=True)
+    found: NDArray[np.bool_] = ((codes >= 0) & (codes != highest)).any(axis=1)
+    return found
 
 
 def read_codings(

@@ -512,8 +512,8 @@ def _group_notes(keys: NDArray[np.int64], splits: NDArray[np.int8], split: Split
     counts = [len(np.unique(keys[splits == index])) for index in range(len(SPLITS))]
     return [
         phrase(
-            "Split by “{column}”: {train:,} groups for training, {validation:,} for validation and "
-            "{test:,} for the test; none is in two of them.",
+            "Split by “{column}”. Groups for training: {train:,}, for validation: "
+            "{validation:,}, for the test: {test:,}; none is in two of them.",
             column=(split.column or "")[:60],
             **dict(zip(SPLITS, counts, strict=True)),
         )

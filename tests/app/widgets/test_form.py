@@ -20,7 +20,7 @@ from engine.config.fields import get_level, get_settings, is_fraction
 from engine.config.problems import Problem
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.config.typed_numbers import parse_number, parse_probability
+from engine.config.typed_numbers import parse_probability, parse_typed_number
 from tests.app.accessible import accessible_name, assert_accessible
 
 
@@ -162,7 +162,7 @@ def test_switches_and_text_fields_work_and_other_types_are_refused(qtbot):
     ],
 )
 def test_numbers_are_read_as_people_write_them(text, whole, value):
-    assert parse_number(text, whole) == value
+    assert parse_typed_number(text, whole) == value
 
 
 @pytest.mark.parametrize(

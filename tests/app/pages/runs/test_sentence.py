@@ -13,7 +13,7 @@ from app.pages.runs.sentence import (
     completions,
     is_sentence,
     parse,
-    parse_number,
+    parse_quantity,
     quote,
 )
 from engine.config.tasks.token_classification import TokenClassification
@@ -103,7 +103,7 @@ def test_plain_words_are_a_search_and_numbers_have_units():
         ("-.5", -0.5),
         ("x", None),
     ]:
-        assert parse_number(text) == (pytest.approx(number) if number is not None else None)
+        assert parse_quantity(text) == (pytest.approx(number) if number is not None else None)
     assert quote("plain words") == "plain words"
     assert quote("this and that") == '"this and that"'
     assert quote("a=b") == '"a=b"'

@@ -177,7 +177,9 @@ def test_rows_are_split_by_time_or_group_and_leakage_is_said(tmp_path):
     dataset = open_dataset(tmp_path / "sets" / "group")
     groups = [{*dataset.cells(part)["customer"]} for part in ("train", "validation", "test")]
     assert [len(group) for group in groups] == [9, 3, 3] and len(set.union(*groups)) == 15
-    assert any("9 groups for training, 3 for validation and 3" in note for note in spec.notes)
+    assert any(
+        "Groups for training: 9, for validation: 3, for the test: 3" in note for note in spec.notes
+    )
     write_lines(tmp_path / "a.csv", "text,label,sent,customer", *TICKETS, "late,x,,", "later,y,,")
     with pytest.raises(StudioError, match="2 rows have no time in “sent”"):
         store(tmp_path, "time", split=by_time)
