@@ -12,21 +12,20 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QMenu,
-    QPlainTextEdit,
     QWidget,
 )
 
-from app import resources
 from app.pages.data.dataset.editing.codebook_draft import CodebookDraft
-from app.theme import CHART, SPACE, px
+from app.pages.data.dataset.editing.codebook_form import CodeForm
+from app.theme import SPACE, px
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.buttons import Segments
 from app.widgets.dialogs import Choice
-from app.widgets.forms.controls import ComboBox, SpinBox
+from app.widgets.forms.controls import SpinBox
 from app.widgets.forms.label_keys import KeyFilter, KeyIconEngine, assign_keys, code_role
 from app.widgets.help import HelpButton
 from app.widgets.screen import EDGE, set_shown
-from app.widgets.text.labels import Text, one_line, tooltip
+from app.widgets.text.labels import Text, one_line
 from engine.config.codebook import Code, CodingKind
 from engine.config.dataset import free_column
 from engine.config.validation import list_problems
@@ -38,9 +37,8 @@ from engine.phrases import join
 
 KINDS: tuple[CodingKind, ...] = ("label", "labels", "number", "spans")
 WIDTH, HEIGHT = 840, 580  # px
-LIST_WIDTH, FORM_WIDTH, TEXT_HEIGHT = 348, 400, 64
+LIST_WIDTH = 348
 MAX_COLUMN_CHARACTERS = 60
-MAX_DEFINITION = 5_000  # characters
 MAX_SCALE = 1_000
 MAX_NAMED = 5  # columns
 SUFFIXES = [".xlsx", *(suffix for suffix in TABLE_WRITERS if suffix != ".xlsx")]
@@ -82,7 +80,9 @@ class CodebookDialog(dialogs.Dialog):
             self.tr("Start &labelling") if self._is_new else self.tr("&Apply"), self._on_accept
         )
         self.accept_button.setDefault(True)
-        upper = layouts.row((self._make_list(), 2), (self._make_form(), 3), spacing=5 * SPACE)
+        self.form = CodeForm()
+        self.form.edited.connect(self._on_edited)
+        upper = layouts.row((self._make_list(), 2), (self.form, 3), spacing=5 * SPACE)
         read = buttons.plain(self.tr("&Import…"), self._on_import)
         write = buttons.plain(self.tr("E&xport…"), self._on_export)
         foot = layouts.row(
@@ -171,60 +171,6 @@ class CodebookDialog(dialogs.Dialog):
         )
         return layouts.page(self.adding, (self.list, 1), self.actions_row, spacing=2 * SPACE)
 
-    def _make_form(self) -> QWidget:
-        self.label, self.key = QLineEdit(), QLineEdit()
-        self.label.setMaxLength(200)
-        self.key.setMaxLength(20)
-        self.key.setFixedWidth(px(70))
-        self.key.setToolTip(
-            tooltip(
-                self.tr(
-                    "A letter or digit labels a row at once. Empty: the next free key. A longer "
-                    "code is kept for your own use."
-                )
-            )
-        )
-        self.colour = ComboBox(self.tr("Colour"))
-        self.colour.addItem(self.tr("By its place"), None)
-        for number, role in enumerate(CHART, start=1):
-            icon = resources.icon("circle", role)
-            self.colour.addItem(icon, self.tr("Colour {0}").format(number), number)
-        self.definition, self.examples, self.counterexamples = (QPlainTextEdit() for _ in range(3))
-        self.deprecated = buttons.plain(self.tr("De&precated"))
-        self.deprecated.setCheckable(True)
-        self.deprecated.setToolTip(tooltip(self.tr("Rows keep the label; it has no key any more.")))
-        self.form = QWidget()
-        self.form.setMinimumWidth(px(FORM_WIDTH))
-        rows = layouts.column(parent=self.form, spacing=SPACE)
-        for title, widget in (
-            (self.tr("Label"), self.label),
-            (self.tr("Definition"), self.definition),
-            (self.tr("Examples, one in each line"), self.examples),
-            (self.tr("Counter-examples, one in each line"), self.counterexamples),
-        ):
-            text = Text(title, "muted")
-            text.setBuddy(widget)
-            widget.setAccessibleName(title)
-            rows.addWidget(text)
-            rows.addWidget(widget)
-            if isinstance(widget, QPlainTextEdit):
-                widget.setTabChangesFocus(True)
-                widget.setMinimumHeight(px(TEXT_HEIGHT))
-                widget.textChanged.connect(self._on_edited)
-        key_title = Text(self.tr("Key"), "muted", wraps=False)
-        key_title.setBuddy(self.key)
-        self.key.setAccessibleName(self.tr("Key"))
-        row = layouts.row(
-            *(key_title, self.key, 2 * SPACE, self.colour, layouts.STRETCH, self.deprecated),
-            spacing=2 * SPACE,
-        )
-        rows.insertLayout(2, row)
-        self.label.textEdited.connect(lambda _: self._on_edited())
-        self.key.textEdited.connect(lambda _: self._on_edited())
-        self.colour.activated.connect(lambda _: self._on_edited())
-        self.deprecated.toggled.connect(lambda _: self._on_edited())
-        return self.form
-
     # ── shown ────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -236,9 +182,9 @@ class CodebookDialog(dialogs.Dialog):
         self.scale.setVisible(is_number)
         self.adding.setVisible(not is_number)
         self.actions_row.setVisible(not is_number)
-        for widget in (self.merge, self.split, self.deprecated):  # of labels that rows have
+        for widget in (self.merge, self.split, self.form.deprecated):  # of labels that rows have
             widget.setVisible(not is_number and not self._is_new)
-        self.label.setReadOnly(is_number)
+        self.form.label.setReadOnly(is_number)
 
     def _show_list(self, place: int) -> None:
         self._is_showing = True
@@ -274,18 +220,9 @@ class CodebookDialog(dialogs.Dialog):
         for widget in (self.form, self.merge, self.split, self.remove):
             widget.setEnabled(has_code)
         self.merge.setEnabled(has_code and len(entries) > 1)
-        code = entries[place].code if has_code else Code(label="-")
-        self._is_showing = True
-        self.label.setText(code.label if has_code else "")
-        self.key.setText(code.key)
+        code = entries[place].code if has_code else None
         free = next((key for key, own in self._keys().items() if own == code), "")
-        self.key.setPlaceholderText("" if code.key else free)
-        self.colour.setCurrentIndex(max(self.colour.findData(code.colour), 0))
-        self.definition.setPlainText(code.definition)
-        self.examples.setPlainText("\n".join(code.examples))
-        self.counterexamples.setPlainText("\n".join(code.counterexamples))
-        self.deprecated.setChecked(code.deprecated)
-        self._is_showing = False
+        self.form.show_code(code, free)
 
     def _show_changes(self) -> None:
         """Say what happens to the rows, and why the changes cannot be applied."""
@@ -332,22 +269,8 @@ class CodebookDialog(dialogs.Dialog):
     def _on_edited(self) -> None:
         if self._is_showing or not 0 <= self._place < len(self.draft.entries):
             return
-        lines = (
-            tuple(line.strip() for line in box.toPlainText().splitlines() if line.strip())
-            for box in (self.examples, self.counterexamples)
-        )
-        examples, counterexamples = lines
         try:
-            self.draft.update(
-                self._place,
-                label=self.label.text().strip(),
-                key=self.key.text().strip(),
-                colour=self.colour.currentData(),
-                definition=self.definition.toPlainText().strip()[:MAX_DEFINITION],
-                examples=examples,
-                counterexamples=counterexamples,
-                deprecated=self.deprecated.isChecked(),
-            )
+            self.draft.update(self._place, **self.form.fields())
         except ValidationError as error:  # an empty label while it is typed
             self.problem.setText(join("; ", [p.text for p in list_problems(error)]))
             self.problem.show()

@@ -81,10 +81,10 @@ def test_texts_without_labels_get_a_codebook_and_a_version_to_code(qtbot, page, 
     qtbot.keyClick(dialog.new, Qt.Key.Key_Return)
     assert [dialog.list.item(n).text() for n in range(dialog.list.count())] == ["price", "staff"]
     dialog.list.setCurrentRow(1)
-    dialog.key.clear()
-    qtbot.keyClicks(dialog.key, "s")
-    dialog.definition.setPlainText("How people served us")
-    dialog.examples.setPlainText("rude\n\nslow")
+    dialog.form.key.clear()
+    qtbot.keyClicks(dialog.form.key, "s")
+    dialog.form.definition.setPlainText("How people served us")
+    dialog.form.examples.setPlainText("rude\n\nslow")
     dialog.column.setText("text")
     assert "another name" in dialog.problem.text() and not dialog.accept_button.isEnabled()
     dialog.column.setText("topic")
@@ -285,8 +285,8 @@ def test_changes_of_the_codebook_say_what_happens_to_the_rows_and_are_undone(qtb
     qtbot.mouseClick(view.editing.codebook.edit, Qt.MouseButton.LeftButton)
     dialog = view.editing.dialog
     assert dialog.list.item(0).text() == "price  (3 row(s))"
-    dialog.label.setText("")
-    qtbot.keyClicks(dialog.label, "cost")
+    dialog.form.label.setText("")
+    qtbot.keyClicks(dialog.form.label, "cost")
     assert dialog.consequences.text() == "3 row(s) become “cost”."
     dialog._on_merge(1)
     assert dialog.consequences.text() == "3 row(s) become “staff”."
