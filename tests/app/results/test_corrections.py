@@ -20,6 +20,7 @@ from app.studio import Studio
 from app.widgets.context_menu import context_menu
 from app.widgets.dialogs import Question
 from app.widgets.forms.answer_editor import AnswerEditor
+from app.widgets.forms.span_view import SpanView
 from app.widgets.forms.tag_view import TagView
 from engine.config.codebook import Code, Codebook
 from engine.config.dataset import Mapping, Reading, Split
@@ -191,6 +192,17 @@ def tag(asked: Question) -> None:
     QTest.keyClick(words, Qt.Key.Key_0)
 
 
+def mark(asked: Question) -> None:
+    """Select the last two words by keys, and make them a person; take the first span away."""
+    part = asked.findChild(SpanView)
+    QTest.keyClick(part, Qt.Key.Key_End)
+    QTest.keyClick(part, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(part, Qt.Key.Key_2)
+    place = part.boxes(0, 3)[0].center().toPoint()
+    QTest.mouseClick(part, Qt.MouseButton.LeftButton, pos=place)
+    QTest.keyClick(part, Qt.Key.Key_0)
+
+
 def answer(asked: Question) -> None:
     """Make the selected prediction the answer, and accept the first two words as well."""
     editor = asked.findChild(AnswerEditor)
@@ -216,6 +228,7 @@ def choose_last(asked: Question) -> None:
     QTest.keyClick(choices, Qt.Key.Key_Down)
 
 
+TAG_ROWS = [("Ada met Bo Li", "B-LOC O O O", "O O B-PER O"), ("in Rome", "O B-PER", "O B-PER")]
 LABEL, PAIR = Mapping(text="text", label="label"), Mapping(text="text", pair="b", label="label")
 NUMBERS = "".join(f"t,u,{n / 7:.3f}\n" for n in range(60))
 CASES = {
@@ -250,14 +263,17 @@ CASES = {
     "token_classification": Case(
         "text,tags\nAda met Bo Li,B-LOC O O O\nin Rome,O B-PER\n",
         Mapping(text="text", tags="tags"),
-        lambda cells: tag_rows(
-            [
-                ("Ada met Bo Li", "B-LOC O O O", "O O B-PER O"),
-                ("in Rome", "O B-PER", "O B-PER"),
-            ]
-        ),
+        lambda cells: tag_rows(TAG_ROWS),
         tag,
         {"tags": "O O B-PER I-PER"},
+        "B-LOC O O O → O O B-PER I-PER",
+    ),
+    "token_classification of spans": Case(
+        'text,marks\nAda met Bo Li,"[[0, 3, ""LOC""]]"\nin Rome,"[[3, 7, ""PER""]]"\n',
+        Mapping(text="text", tags="marks"),
+        lambda cells: tag_rows(TAG_ROWS),
+        mark,
+        {"marks": '[[8, 13, "PER"]]'},
         "B-LOC O O O → O O B-PER I-PER",
     ),
     "question_answering": Case(
@@ -287,9 +303,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_labels_of_every_task_are_corrected_where_they_are_seen(studio, qtbot, tmp_path, task):
-    case = CASES[task]
+@pytest.mark.parametrize("name", CASES)
+def test_labels_of_every_task_are_corrected_where_they_are_seen(studio, qtbot, tmp_path, name):
+    case, task = CASES[name], name.split()[0]
+    assert {other.split()[0] for other in CASES} == {*TASKS}
     dataset = store(studio, case.text, case.mapping, task)
     part = {name: cells[:2] for name, cells in dataset.cells("validation").items()}
     made = case.made(part)
