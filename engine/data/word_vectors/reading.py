@@ -111,7 +111,7 @@ def examine(path: Path) -> Layout:
     began = time.perf_counter()
     stream, source = open_source(path)
     with stream:
-        sample = _read_up_to(stream, SAMPLE)
+        sample = _read_up_to(stream, SAMPLE).removeprefix(BYTE_ORDER_MARK)
         packed = max(source.done, 1)
     total = source.location.file.stat().st_size * (len(sample) / packed if source.is_packed else 1)
     for mark, problem in OTHER_FILES.items():
@@ -122,9 +122,9 @@ def examine(path: Path) -> Layout:
                 phrase("Save its vectors with save_word2vec_format, or get its .vec."),
             )
     header = HEADER.fullmatch(sample.partition(b"\n")[0])
-    body = sample.partition(b"\n")[2] if header else sample.removeprefix(BYTE_ORDER_MARK)
+    body = sample.partition(b"\n")[2] if header else sample
     lines = [line for line in _fields(body.split(b"\n")) if line]
-    if len(lines) > 1 and len(sample) == SAMPLE:
+    if len(lines) > 1 and len(sample) > SAMPLE - len(BYTE_ORDER_MARK):
         lines = lines[:-1]  # it may be cut off
     if not body.strip() or not lines:
         raise BadFile(path, phrase("it has no words."), phrase("Choose another file."))

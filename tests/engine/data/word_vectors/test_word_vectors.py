@@ -52,6 +52,7 @@ def test_every_form_gives_the_numbers_of_gensim(take, tmp_path):
         "glove.zip": zipped(GLOVE, tmp_path / "x"),
         "c.txt": TEXT.replace(b"\n", b" \n"),  # as word2vec.c and fastText write
         "windows.txt": b"\xef\xbb\xbf" + GLOVE.replace(b"\n", b"\r\n").replace(b" ", b"\t") + b"\n",
+        "marked.txt": b"\xef\xbb\xbf" + TEXT,
         "c.bin": with_line_feeds(BINARY),  # as word2vec.c writes
     }  # fmt: skip
     for name, content in forms.items():

@@ -241,7 +241,7 @@ class VectorsView(Panel):
             self.tr("Mean"),
             self.tr("Random"),
             self.tr("Corrected"),
-            self.tr("To static"),
+            self.tr("To rows"),
         ]
         rows = []
         for number, layer in enumerate(answer.layers):
@@ -281,7 +281,7 @@ class VectorsView(Panel):
         parts.append(
             self.tr(
                 "Random: the mean of 1,000 pairs of tokens of different texts "
-                "(anisotropy). Corrected: mean minus random. Static: the rows of the token "
+                "(anisotropy). Corrected: mean minus random. Rows: those of the token "
                 "embedding."
             )
         )
