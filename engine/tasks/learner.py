@@ -366,33 +366,27 @@ class LogitsCollector(PredictionCollector):
         self._owners, self._aggregate = examples.owners, aggregate
         # of the examples: rows, or windows of them
         self.outputs = np.zeros((len(examples), outputs), dtype=np.float32)
-        self._scores = np.zeros(len(examples), dtype=np.float32)  # attention of windows
+        self.scores = np.zeros(len(examples), dtype=np.float32)  # attention of windows
 
     @property
     def logits(self) -> np.ndarray:
         """Outputs of the rows, float32 [rows, C]."""
         if self._owners is None:
             return self.outputs
-        return pool_rows(self.outputs, self._owners, self._scores, self._aggregate)
-
-    def pool(self, windows: np.ndarray) -> np.ndarray:
-        """Pool only these windows of one row, int64 [n]: float32 [C]."""
-        outputs, scores = self.outputs[windows], self._scores[windows]
-        [pooled] = pool_rows(outputs, np.zeros_like(windows), scores, self._aggregate)
-        return np.asarray(pooled)
+        return pool_rows(self.outputs, self._owners, self.scores, self._aggregate)
 
     @property
     def weights(self) -> np.ndarray:
         """Weight of each window in the output of its row, float32 [windows]; see `row_weights`."""
         assert self._owners is not None
-        return row_weights(self._owners, self._scores, self._aggregate)
+        return row_weights(self._owners, self.scores, self._aggregate)
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.indices is not None
         indices = batch.indices.numpy()
         if self._owners is not None and self._aggregate == "attention":
             both = network.logits(*batch.inputs, with_score=True).cpu().numpy()  # [B, C + 1]
-            outputs, self._scores[indices] = both[:, :-1], both[:, -1]
+            outputs, self.scores[indices] = both[:, :-1], both[:, -1]
         else:  # [B, C] or [B * E, 1]
             outputs = network.logits(*batch.inputs).cpu().numpy().reshape(batch.size, -1)
         self.outputs[indices] = self.scale(outputs)

@@ -13,14 +13,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.random import Generator
-from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config.task import AggregatingTask, Aggregation, TaskSpec, WindowedTask
 from engine.config.tasks import get_head
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import tokenize_examples
-from engine.data.tokenized.windows import pair_room, tokenize_windows, window_spans
+from engine.data.tokenized.windows import tokenize_windows
 from engine.errors import StudioError
 from engine.messages.explore.prediction import Passage, Predict
 from engine.models.checkpoint import Checkpoint
@@ -39,6 +38,7 @@ from engine.tasks.learner import (
     pool_windows,
     random_tokens,
 )
+from engine.tasks.passages import cut_texts, passage_effects
 from engine.tokenizers.tokenizer import Tokenizer
 
 
@@ -108,26 +108,36 @@ class WholeTextLearner(Learner):
             logits = checkpoint.network.logits(inputs.tokens, inputs.segments)
             return self.scale(logits), ()
         rows = Rows([question.text], None if question.pair is None else [question.pair])
-        collector = collect_predictions(checkpoint, self, rows, length)
+        windows = list[tuple[np.ndarray, np.ndarray]]()
+
+        def keep(examples: Examples) -> None:
+            tokenized = examples.tokenized
+            windows.extend((tokenized.ids(n), tokenized.segments(n)) for n in range(len(examples)))
+
+        collector = collect_predictions(checkpoint, self, rows, length, on_tokenized=keep)
         assert isinstance(collector, LogitsCollector)
         outputs = torch.from_numpy(collector.logits)
-        if len(collector.outputs) < 2:
+        if len(windows) < 2:
             return outputs, ()
         assert isinstance(self.task, WindowedTask)
+        texts = [question.text, *([] if question.pair is None else [question.pair])]
         length = self.task.with_window(length).window_length
-        places = _window_places(checkpoint.tokenizer, question, length, self._stride)
-        effects = window_effects(collector, get_head(self.task.kind).classifies)
+        cut = cut_texts(checkpoint.tokenizer, texts, length, self._stride)
+        are_classes = get_head(self.task.kind).classifies
+        effects = passage_effects(
+            *(checkpoint, self, collector, windows, cut, self.aggregate, are_classes)
+        )
         return outputs, tuple(
             Passage(
-                segment=segment,
+                segment=cut.text,
                 start=start,
                 end=end,
                 effect=float(effect),
                 weight=float(weight),
                 **self.describe_output(torch.from_numpy(alone)),
             )
-            for (segment, start, end), effect, weight, alone in zip(
-                places, effects, collector.weights, collector.outputs, strict=True
+            for (start, end), effect, weight, alone in zip(
+                cut.characters, effects, collector.weights, collector.outputs, strict=True
             )
         )
 
@@ -183,39 +193,6 @@ class WholeTextLearner(Learner):
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         targets = torch.from_numpy(self.random_targets(count, rng))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
-
-
-def window_effects(collector: LogitsCollector, are_classes: bool) -> NDArray[np.float32]:
-    """Fall of the predicted output of one text without each of its windows, float32 [W].
-
-    For classes the output is the logit of the predicted class minus that of the next one, for
-    labels the highest logit, and else the number.
-    """
-    pooled = collector.logits[0]  # [C]
-    best, *others = np.argsort(-pooled, kind="stable").tolist()
-
-    def predicted(outputs: NDArray[np.float32]) -> float:
-        return float(outputs[best] - (outputs[others].max() if are_classes and others else 0))
-
-    count = len(collector.outputs)
-    without = [collector.pool(np.delete(np.arange(count), window)) for window in range(count)]
-    return np.array([predicted(pooled) - predicted(outputs) for outputs in without], np.float32)
-
-
-def _window_places(
-    tokenizer: Tokenizer, question: Predict, max_length: int, stride: int
-) -> list[tuple[int, int, int]]:
-    """The text of each window of a typed text: 0 or 1, and its characters."""
-    texts = [question.text, *([] if question.pair is None else [question.pair])]
-    offsets = [tokenizer.encode_offsets(text)[1] for text in texts]
-    room = max(max_length - tokenizer.count_special(len(texts)), 1)
-    sizes = [len(one) for one in offsets]
-    cut = int(len(sizes) > 1 and sizes[1] >= sizes[0])
-    size = room if len(sizes) == 1 else pair_room(sizes[1 - cut], sizes[cut], room)
-    return [
-        (cut, offsets[cut][first][0], offsets[cut][first + count - 1][1])
-        for first, count in window_spans(sizes[cut], size, stride)
-    ]
 
 
 def label_weights(

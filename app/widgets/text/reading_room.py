@@ -76,7 +76,7 @@ class ReadingRoom(QWidget):
         else:
             alone = self.tr("alone {0}").format(numbers.decimal(passage.value))
         weight = self.tr("weight {0}").format(numbers.percent(passage.weight))
-        effect = self.tr("without it, the score falls by {0}").format(
+        effect = self.tr("masked, the score falls by {0}").format(
             numbers.decimal(passage.effect, 2)
         )
         return f"{place}: {alone} · {weight} · {effect}."

@@ -28,8 +28,8 @@ class SpanPrediction(Message):
 class Passage(Message):
     """A window of a long text, in characters of its first or second text.
 
-    `effect` is the fall of the predicted output without this window: of a class against the next
-    one, of the predicted label, or of the number. `weight` is that of the pooling.
+    `effect` is the fall of the predicted output if the passage is masked: of a class against the
+    next one, of the predicted label, or of the number. `weight` is that of the pooling.
     """
 
     segment: int

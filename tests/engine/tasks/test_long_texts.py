@@ -254,6 +254,18 @@ def test_a_typed_text_is_predicted_with_its_passages(tokenizer, tmp_path, kind):
         value = alone["number"] if kind is Regression else alone[f"p({one.label})"]
         assert value == pytest.approx(one.value, abs=1e-5)
     assert max(one.effect for one in answer.passages) > 0
+    if kind is Regression:  # masked in the whole text, which is cut again
+        [ids] = tokenizer.contents([text])
+        for number, one in enumerate(answer.passages):
+            first = number * (3 * (LENGTH - 2) // 4)
+            masked = [*ids[:first], *[tokenizer.mask] * (LENGTH - 2), *ids[first + LENGTH - 2 :]]
+            outputs = []
+            for start in range(0, len(answer.passages) * 10, 10):
+                part = [tokenizer.cls, *masked[: len(ids)][start : start + 14], tokenizer.sep]
+                inputs = torch.tensor([part])
+                outputs.append(network.logits(inputs, torch.zeros_like(inputs)).item())
+            fall = answer.value - sum(outputs) / len(outputs)
+            assert one.effect == pytest.approx(fall, abs=1e-5)
     short = Predict(checkpoint=tmp_path, text=SHORT[3], pair=pair)
     answer = checkpoint_learner(loaded).predict(loaded, encode_question(loaded, short), short)
     assert not answer.passages
