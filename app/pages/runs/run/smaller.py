@@ -30,7 +30,7 @@ from app.widgets.text.labels import Text, one_line
 from engine.data.formats.sources import data_suffixes
 from engine.messages.explore.text import PRECISIONS
 from engine.messages.question import Answer, Refused, Working
-from engine.messages.shrinking import Cost, Shrink, ShrinkPoint, Shrunk
+from engine.messages.shrinking import CLOSE, Cost, Shrink, ShrinkPoint, Shrunk
 from engine.results.intervals import Interval
 from engine.results.students import read_points, students_folder
 
@@ -287,7 +287,8 @@ class SmallerDialog(Dialog):
                 "search and continue it."
             )
         if best is None:
-            return ""
+            share = numbers.percent(CLOSE, 0)
+            return self.tr("No smaller model keeps {0} of the score yet.").format(share)
         teacher = shrunk.points[0]
         return self.tr("{0} keeps {1} of the score at {2} of the size, {3} times as fast.").format(
             point_name(best),

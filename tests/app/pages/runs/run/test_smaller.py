@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QMainWindow, QMenu
 
+from app.pages.runs.run.header import can_teach
 from app.pages.runs.run.smaller import SmallerDialog, SmallerState, point_name, points_chart
 from app.widgets.charts.chart import Line, Points
 from engine.messages.question import Refused, Working
 from engine.messages.shrinking import Shape, Shrink, ShrinkPoint, Shrunk
 from engine.results.students import POINTS, students_folder
+from tests.app.pages.runs.pages import open_run
 
 
 def point(number: int, score: float, milliseconds: float, size: int, **fields: Any) -> ShrinkPoint:
@@ -103,6 +105,10 @@ def test_a_search_asks_and_shows_its_points_as_they_come(dialog, monkeypatch):
     assert question.trials == 5 and not dialog.trials.isEnabled()
     working(Working(stage="Training student 1 of 5", done=3, total=9))
     assert "Training student" in dialog.status.text() and dialog.bar.value() == 3
+    partial(SHRUNK.model_copy(update={"points": SHRUNK.points[:1]}))
+    state.working = None
+    state.changed.emit()
+    assert dialog.status.text() == "No smaller model keeps 97 % of the score yet."
     partial(SHRUNK)
     assert dialog.chart.isVisible() and dialog.model.rowCount() == len(SHRUNK.points)
     assert dialog.state.is_running
@@ -143,3 +149,17 @@ def test_names_say_what_a_model_is():
     assert [point_name(item) for item in SHRUNK.points] == [
         *("This run", "4 layers", "4 layers, int8", "6 layers", "2 layers"),
     ]
+
+
+def test_the_menu_of_a_run_opens_the_dialog(make_page, make_run, qtbot):
+    page = make_page()
+    view = open_run(page, make_run("done"), qtbot)
+    view.header._on_more()
+    (menu,) = view.header.findChildren(QMenu)
+    (action,) = [a for a in menu.actions() if a.text().replace("&", "") == "Make it smaller…"]
+    assert action.isEnabled() == can_teach(view.state.row)
+    menu.close()
+    view.header.smaller_requested.emit()
+    (dialog,) = page.window().findChildren(SmallerDialog)
+    assert dialog.state.run == view.state.folder.path and dialog.state.name == "done"
+    dialog.reject()
