@@ -159,12 +159,16 @@ def _press(view: Any, count: int, title: str, limit: int) -> None:
 
     table, model = view.table, view.model
     column = model.find_section("text")
+    view.window().activateWindow()
+    QTest.qWaitForWindowActive(view.window())
     table.setFocus()
-    times, busy = [], []
+    harness.wait_until(table.hasFocus)
+    times, busy, first = [], [], table.currentIndex().row()
     for number in range(count):
         began, before = perf_counter(), thread_time()
         QTest.keyClicks(table, "123"[number % 3])
         place = table.currentIndex().row()
+        assert place == first + number + 1, "the next row is selected"
         harness.wait_until(partial(_is_read, model.index(place, column)))
         table.viewport().repaint()
         QApplication.processEvents()

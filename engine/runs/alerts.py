@@ -64,19 +64,19 @@ def explosions(steps: Steps, norms: Values) -> list[Alert]:
     return alerts
 
 
-def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list[Alert]:
-    """Report if the best evaluation was long ago; at most one alert."""
-    is_finite = np.isfinite(scores)
-    finite_steps, values = steps[is_finite], scores[is_finite] * (1 if higher_is_better else -1)
-    if not len(values):
+def no_improvement(steps: Steps, scores: Values, best_step: int) -> list[Alert]:
+    """Report if the best evaluation was long ago; at most one alert.
+
+    `best_step` is that of the run: of equal scores, the one with the lower loss.
+    """
+    finite = steps[np.isfinite(scores)]
+    later = int((finite > best_step).sum())
+    if best_step not in finite or later < PATIENCE or later < MIN_FRACTION * len(finite):
         return []
-    best = int(np.argmax(values))
-    later = len(values) - 1 - best
-    if later < PATIENCE or later < MIN_FRACTION * len(values):
-        return []
-    step = int(finite_steps[best])
-    sentence = phrase("No better evaluation since step {step:,} ({n} so far)", step=step, n=later)
-    return [Alert("no improvement", step, sentence)]
+    sentence = phrase(
+        "No better evaluation since step {step:,} ({n} so far)", step=best_step, n=later
+    )
+    return [Alert("no improvement", best_step, sentence)]
 
 
 def _outliers(values: Values, min_ratio: float) -> list[tuple[int, float]]:

@@ -40,12 +40,11 @@ def test_an_exploding_gradient_is_reported():
 def test_no_improvement_is_reported_at_the_best_evaluation():
     scores = np.array([0.5, 0.7, 0.8, 0.79, 0.78, 0.8, 0.77, np.nan, 0.76])
     steps = np.arange(10.0, 100.0, 10.0)
-    (alert,) = no_improvement(steps, scores, higher_is_better=True)
-    assert (alert.kind, alert.step) == ("no improvement", 30)
-    assert no_improvement(steps[:6], scores[:6], True) == []
-    (lowest,) = no_improvement(steps, -scores, higher_is_better=False)
-    assert lowest.step == 30
-    assert no_improvement(steps[:0], scores[:0], True) == []
+    (alert,) = no_improvement(steps, scores, best_step=30)
+    assert (alert.kind, alert.step) == ("no improvement", 30) and "(5 so far)" in alert.text
+    assert no_improvement(steps, scores, best_step=60) == [], "equal, with a lower loss"
+    assert no_improvement(steps[:6], scores[:6], 30) == []
+    assert no_improvement(steps[:0], scores[:0], 0) == []
 
 
 def test_few_of_a_hundred_thousand_losses_are_examined(monkeypatch):

@@ -217,11 +217,11 @@ class Charts(QWidget):
         curve = self.loss if best == "validation_loss" else self.validation
         name = run_texts.evaluation_title(best)
         scores = self._get_values(curve, self.tr("validation") if curve is self.loss else name)
-        higher = row is None or row.higher_is_better
+        best_step = row.best_step if row is not None else 0
 
         def work() -> list[Alert]:
             alerts = [*spikes(*loss), *explosions(*norms)]
-            return [*alerts, *no_improvement(*scores, higher)]
+            return [*alerts, *no_improvement(*scores, best_step)]
 
         self._searching = background.run(self, work, self._on_alerts)
 
