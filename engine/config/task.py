@@ -137,6 +137,8 @@ class Head:
         outputs: number of outputs; 0: one for each label.
         problem_type: of config.json, if several heads share a class.
         pools: it pools the vectors of all tokens into one, and has no labels.
+        is_ordinal: its labels are ordered. The output of a label is the logit of it or a higher
+            one, given the label below or a higher one; that of the lowest is not used.
     """
 
     architecture: str
@@ -144,6 +146,7 @@ class Head:
     outputs: int = 0
     problem_type: str = ""
     pools: bool = False
+    is_ordinal: bool = False
 
     @property
     def reads_tokens(self) -> bool:
@@ -268,6 +271,10 @@ class LabelColumn(Protocol):
     @property
     def numbers(self) -> frozenset[float]:
         """The numbers in the other cells."""
+
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """The labels from the lowest to the highest, if they are on a scale; else ()."""
 
     @property
     def spelling_problem(self) -> StudioError | None:

@@ -319,6 +319,14 @@ def _library_notes(
                 "rounded together."
             )
         )
+    if form == "hf" and head is not None and head.is_ordinal:
+        notes.append(
+            phrase(
+                "Output k of the network is the logit of label k or a higher one, given label "
+                "k - 1 or a higher one; the first is not used. The code below makes probabilities "
+                "of the labels of them."
+            )
+        )
     if form == "onnx" and head is not None and head.problem_type == ONE_NUMBER:
         notes.append(
             phrase(

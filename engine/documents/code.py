@@ -120,6 +120,10 @@ def _print_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
         threshold = f"{settings.thresholds!r}.get(name, 0.5)" if settings.thresholds else "0.5"
         lines.append(f"print([name for name, p in probs.items() if p >= {threshold}])")
         certainty = "min(max(p, 1 - p) for p in probs.values())"
+    elif get_head(task.kind).is_ordinal:
+        count = "sum(sum([*probs.values()][:n]) < 0.5 for n in range(1, len(probs)))"
+        lines += [f"label = [*probs][{count}]  # the median", "print(label)"]
+        certainty = "probs[label]"
     elif settings.threshold != DEFAULTS.threshold:
         label = f"list(probs)[list(probs.values())[-1] >= {settings.threshold!r}]"
         lines += [f"label = {label}", "print(label)"]
@@ -205,6 +209,7 @@ def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) ->
             *(attention if windows.aggregate == "attention" else []),
             "with torch.inference_mode():",
             "    outputs = model(**inputs).logits",
+            *(f"    {line}" for line in _ordinal_lines(task)),
             f"    logits = {pooled}{_divisor(settings)}",
             *_output_lines(task, settings),
         ]
@@ -212,8 +217,21 @@ def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) ->
         *_row(example),
         f"inputs = tokenizer({_texts(task, example)}, return_tensors='pt', truncation=True)",
         "with torch.inference_mode():",
-        f"    logits = model(**inputs).logits[0]{_divisor(settings)}",
+        "    outputs = model(**inputs).logits[0]",
+        *(f"    {line}" for line in _ordinal_lines(task)),
+        f"    logits = outputs{_divisor(settings)}",
         *_output_lines(task, settings),
+    ]
+
+
+def _ordinal_lines(task: TaskSpec) -> list[str]:
+    """Lines that make `outputs` log-probabilities, for ordered labels; an ONNX graph has them."""
+    if not get_head(task.kind).is_ordinal:
+        return []
+    return [
+        "steps, zero = outputs[..., 1:], torch.zeros_like(outputs[..., :1])",
+        "outputs = torch.cat([zero, steps.sigmoid().log().cumsum(-1)], -1)  # each label or higher",
+        "outputs = outputs + torch.cat([(-steps).sigmoid().log(), zero], -1)  # each label",
     ]
 
 

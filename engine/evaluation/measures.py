@@ -36,6 +36,10 @@ class ScoredRows(Protocol):
         """C."""
 
     @property
+    def model_labels(self) -> int:
+        """Number of the labels that the model knows, the first of the C."""
+
+    @property
     def details(self) -> Sequence[dict[str, Any]]:
         """Task-specific data of each row."""
 

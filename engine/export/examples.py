@@ -4,13 +4,15 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.config import CONFIG
+from engine.checkpoints.heads import stored_texts
 from engine.config.dataset import StoredData
 from engine.data.columns.choices import parse_endings
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read, recognise
 from engine.errors import StudioError
+from engine.files.untrusted import json_object
 from engine.runs.folder import RunFolder
 from engine.runs.snapshots import find_run
 
@@ -95,7 +97,8 @@ def _parts(example: Example) -> list[str]:
 
 
 def _read_file(path: Path, checkpoint: Path) -> Rows:
-    recognised = recognise(path, model_texts=checkpoint_info(checkpoint).texts)
+    texts = stored_texts(json_object(checkpoint, CONFIG) or {})
+    recognised = recognise(path, model_texts=texts)
     if (mapping := recognised.mapping) is None:
         raise StudioError(
             "Could not tell which column of {path} contains the text.",

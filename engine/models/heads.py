@@ -172,6 +172,18 @@ class TaskHead(nn.Module):
         return logits
 
 
+def ordinal_logits(outputs: Tensor) -> Tensor:
+    """Log-probabilities of ordered labels, float32 [..., C] (Shi, Cao and Raschka 2023, eq. 3).
+
+    Args:
+        outputs: float [..., C]; output k is the logit of P(y ≥ k | y ≥ k - 1), the first is unused.
+    """
+    steps = outputs[..., 1:].float()
+    zero = torch.zeros_like(outputs[..., :1], dtype=torch.float32)
+    reached = torch.cat([zero, F.logsigmoid(steps).cumsum(-1)], -1)  # log P(y ≥ k)
+    return reached + torch.cat([F.logsigmoid(-steps), zero], -1)
+
+
 DENSE_ACTIVATIONS: dict[str, type[nn.Module]] = {
     "identity": nn.Identity,
     "tanh": nn.Tanh,

@@ -19,7 +19,7 @@ from engine.models.encoder import Encoded, Encoder
 from engine.models.fast.encoding import encode, encode_at, encode_pooled, plan_batch
 from engine.models.fast.padded_blocks import Ints
 from engine.models.fast.unpadded import UnpaddedBatch
-from engine.models.heads import Heads, MlmHead, NspHead, SentenceHead, TaskHead
+from engine.models.heads import Heads, MlmHead, NspHead, SentenceHead, TaskHead, ordinal_logits
 from engine.models.probe import Probe, ReadingOrder, reading_order, select_layers
 
 Result = TypeVar("Result")
@@ -171,7 +171,7 @@ class Network(nn.Module):
                     tokens = select_layers(encoded.hidden, self.probe.layers)
             order = unpadded if isinstance(unpadded, ReadingOrder) else None
             probed: Tensor = self.probe(tokens, attention_mask, order)
-            return probed
+            return self._link(probed)
         assert self.task is not None
         if isinstance(self.task, SentenceHead):
             last = self.encode(tokens, segments, attention_mask, unpadded=unpadded).last
@@ -182,7 +182,14 @@ class Network(nn.Module):
         else:
             vectors = self.encode_pooled(tokens, segments, attention_mask, unpadded)
         logits: Tensor = self.task(vectors, with_score)
-        return logits.float()
+        return self._link(logits.float())
+
+    def _link(self, outputs: Tensor) -> Tensor:
+        """Outputs of ordered labels as log-probabilities; others, and window scores, unchanged."""
+        head, count = self.heads.task, self.heads.outputs
+        if head is None or not head.is_ordinal:
+            return outputs
+        return torch.cat([ordinal_logits(outputs[..., :count]), outputs[..., count:]], -1)
 
     def use_sparse_token_gradient(self) -> None:
         """Give the token embedding sparse gradients, unless it is tied to a decoder.

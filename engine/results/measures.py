@@ -40,6 +40,10 @@ class _Rows:
         return len(labels(self._predictions))
 
     @property
+    def model_labels(self) -> int:
+        return len(self._predictions.info.labels)
+
+    @property
     def details(self) -> Sequence[dict[str, Any]]:
         return details(self._predictions)
 

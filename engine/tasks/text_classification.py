@@ -121,7 +121,7 @@ class TextClassificationLearner(WholeTextLearner):
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all classes, most likely first."""
         logits, passages = self.typed_outputs(checkpoint, inputs, question)  # [1, C]
-        predicted = predict_classes(logits.cpu().numpy(), self.prediction).tolist()
+        predicted = self.choose(logits.cpu().numpy()).tolist()
         probabilities = softmax(logits)[0]
         answer = ranked_labels(
             self.task.kind, self._labels, probabilities, inputs, predicted, passages
@@ -132,6 +132,10 @@ class TextClassificationLearner(WholeTextLearner):
         return answer.model_copy(
             update={"prediction_set": chosen, "coverage": self.prediction.sets.coverage}
         )
+
+    def choose(self, logits: np.ndarray) -> np.ndarray:
+        """Predicted classes, int64 [N], of float [N, C]."""
+        return predict_classes(logits, self.prediction)
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
@@ -162,8 +166,11 @@ class ClassCollector(LogitsCollector):
     def report(self) -> ClassReport:
         if self._targets is None:
             raise MissingRole("label")
-        predicted = predict_classes(self.logits, self.settings)
-        return report(self.logits, self._targets, self._all_labels, predicted)
+        return report(self.logits, self._targets, self._all_labels, self.choose(self.logits))
+
+    def choose(self, logits: np.ndarray) -> np.ndarray:
+        """Predicted classes, int64 [N], of float [N, C]."""
+        return predict_classes(logits, self.settings)
 
     def predictions(self) -> list[dict[str, Any]]:
         """The class and its probability; those of all classes if there are few; the prediction set
@@ -176,9 +183,7 @@ class ClassCollector(LogitsCollector):
                 "probability": float(row[predicted]),
                 **{f"p({label})": float(p) for label, p in zip(columns, row, strict=False)},
             }
-            for row, predicted in zip(
-                probabilities, predict_classes(self.logits, self.settings), strict=True
-            )
+            for row, predicted in zip(probabilities, self.choose(self.logits), strict=True)
         ]
         if self.settings.sets is not None:
             for record, row in zip(records, probabilities, strict=True):
@@ -186,7 +191,10 @@ class ClassCollector(LogitsCollector):
         return records
 
     def row_predictions(self) -> RowPredictions:
-        return class_predictions(self.logits, self._targets, self._all_labels, self.settings)
+        predicted = self.choose(self.logits)
+        return class_predictions(
+            self.logits, self._targets, self._all_labels, self.settings, predicted
+        )
 
 
 def predict_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:
@@ -218,6 +226,7 @@ def class_predictions(
     targets: np.ndarray | None,
     names: Sequence[str],
     settings: PredictionSettings,
+    predicted: np.ndarray | None = None,
 ) -> RowPredictions:
     """Row predictions of single-label classification.
 
@@ -225,9 +234,10 @@ def class_predictions(
         logits: float32 [N, C], divided by the temperature.
         targets: int64 [N]; None if unlabelled.
         names: names of the C classes, and of others among the targets.
+        predicted: int64 [N]; by default as `predict_classes`.
     """
     probabilities = torch.from_numpy(logits).softmax(1).numpy()
-    predicted = predict_classes(logits, settings)
+    predicted = predict_classes(logits, settings) if predicted is None else predicted
     result = RowPredictions(
         [names[index] for index in predicted],
         probability=probabilities[np.arange(len(predicted)), predicted],

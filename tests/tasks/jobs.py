@@ -6,9 +6,11 @@ from pathlib import Path
 from engine.config.dataset import FileData, Mapping, Reading
 from engine.config.job import JobSpec
 from engine.config.tasks import heads
+from engine.config.tasks.ordinal_classification import OrdinalClassification
 from engine.config.tasks.pair_classification import PairClassification
 from tests.engine.training import small
 
+STARS = Mapping(text="text", label="label")
 HEAD_KINDS = [kind for kind, _ in heads()]
 
 
@@ -24,10 +26,22 @@ def pairs(folder: Path, **training: object) -> JobSpec:
     return small.classifying(folder, **training).model_copy(update=update)
 
 
+def stars(folder: Path, **training: object) -> JobSpec:
+    """A job on sentences with one to three stars."""
+    path = folder / "stars.csv"
+    texts = ("a dull cold film", "acting and a film", "a lovely warm film")
+    rows = [f"{texts[n % 3]} {small.GOOD[n % 2][-4:]},{n % 3 + 1}" for n in range(48)]
+    path.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    data = FileData(path=path, reading=Reading(format="csv"), mapping=STARS)
+    update = {"task": OrdinalClassification(), "data": data}
+    return small.classifying(folder, **training).model_copy(update=update)
+
+
 JOBS: dict[str, Callable[..., JobSpec]] = {
     "text_classification": small.classifying,
     "pair_classification": pairs,
     "multi_label": lambda folder, **training: small.learning("labels", folder, **training),
+    "ordinal_classification": stars,
     "regression": lambda folder, **training: small.learning("number", folder, **training),
     "token_classification": small.tagging,
     "question_answering": small.answering,

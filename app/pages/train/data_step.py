@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.library import DataEntry
+from app.pages.train.choices import Goal
 from app.pages.train.pickers import Pick, PickList, more_data
 from app.pages.train.preview import Example, Preview
 from app.pages.train.requests import Requests
@@ -15,11 +16,15 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.target_box import TargetBox
 from app.widgets.page import Card, EmptyState, clear, scrolling
+from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import targets_text
 from app.widgets.text.labels import Text, one_line
 from app.widgets.text.token_row import TokenRow
-from engine.data.columns.fit import dataset_problems, unlabelled_rows
+from engine.config.dataset import DatasetSpec
+from engine.config.tasks import ORDINAL, TASKS
+from engine.data.columns.fit import CountedLabels, dataset_problems, unlabelled_rows
+from engine.data.columns.scales import order_note
 
 
 class DataStep(QWidget):
@@ -54,7 +59,12 @@ class DataStep(QWidget):
         self.more = more_data(self._state)
         self.target = TargetBox()
         self.target.picked.connect(self._state.choose_target)
-        left = layouts.column(head, (self.list, 1), self.target, self.more, spacing=2 * SPACE)
+        self.order = Text("", "muted")
+        self.learn_order = buttons.plain(
+            self.tr("Learn the &order"), lambda: self._state.choose_goal(Goal(ORDINAL))
+        )
+        parts = head, (self.list, 1), self.target, self.order, self.learn_order, self.more
+        left = layouts.column(*parts, spacing=2 * SPACE)
         self.examples = Card(self.tr("Tokenised preview"))
         self._note = Text("", "muted")
         self._rows = layouts.column(spacing=4 * SPACE)
@@ -85,6 +95,24 @@ class DataStep(QWidget):
         self.target.show_spec(entry.spec if entry else None, chosen.target if chosen else None)
         folder = chosen.folder if chosen else None
         self.list.show_picks([self._pick(entry) for entry in entries or ()], folder)
+        self._show_order(chosen.spec if chosen is not None else None)
+
+    def _show_order(self, spec: DatasetSpec | None) -> None:
+        """Ask if the order of labels matters, or show the order that is learned."""
+        goal = self._state.choices.goal
+        head = TASKS[goal.kind].info.head if goal is not None else None
+        labels = spec.labels if spec is not None and spec.mapping.label is not None else {}
+        text, asks = "", False
+        if goal is not None and head is not None and head.is_ordinal:
+            task = self._state.choices.task
+            names = task.label_names(spec, CountedLabels(labels)) if labels else ()
+            ordered = " < ".join(one_line(name, 30) for name in names)
+            text = self.tr("Order of the labels: {0}").format(ordered) if len(names) > 1 else ""
+        elif head is not None and head.classifies and (note := order_note(labels)) is not None:
+            text, asks = translated(note), True
+        self.order.setText(text)
+        set_shown(self.order, bool(text))
+        set_shown(self.learn_order, asks)
 
     def _pick(self, entry: DataEntry) -> Pick:
         if entry.spec is None:

@@ -108,6 +108,24 @@ class CoOccurrencePicture(ConfusionPicture):
     title = marked("Co-occurrence of labels")
 
 
+class DistancePicture(ConfusionPicture):
+    """The matrix of ordered labels, with the rows by the distance of their prediction."""
+
+    key = "distance"
+    title = marked("Confusion matrix by distance")
+
+    def show_measured(self, measured: Confusion) -> None:
+        super().show_measured(measured)
+        places = np.arange(len(measured.labels))
+        rows = np.bincount(
+            np.abs(places[:, None] - places).ravel(), measured.counts.ravel(), minlength=2
+        )
+        text = self.tr("Predicted exactly: {0}; one step away: {1}; further away: {2}.")
+        parts = rows[0], rows[1], rows[2:].sum()
+        shares = (numbers.percent(part / max(rows.sum(), 1)) for part in parts)
+        self.note.setText(f"{text.format(*shares)} {self.note.text()}")
+
+
 class TypeConfusionPicture(ConfusionPicture):
     """Confused, missed and spurious span types."""
 

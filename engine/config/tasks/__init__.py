@@ -28,6 +28,7 @@ TASKS: dict[str, type[TaskSpec]] = {
         "text_classification",
         "pair_classification",
         "multi_label",
+        "ordinal_classification",
         "regression",
         "token_classification",
         "question_answering",
@@ -76,6 +77,8 @@ def added_layers() -> Iterator[tuple[str, Head]]:
     return ((kind, head) for kind, head in heads() if not head.pools)
 
 
+ORDINAL = next(kind for kind, head in heads() if head.is_ordinal)
+"""The task of ordered labels."""
 POOLING = next(kind for kind, head in heads() if head.pools)
 """The task of all models that pool."""
 

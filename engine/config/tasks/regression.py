@@ -48,6 +48,19 @@ SPEARMAN = Metric(
 )
 
 
+MEAN_ABSOLUTE_ERROR = Metric(
+    "mean_absolute_error",
+    title="mean absolute error",
+    description=(
+        "The mean distance between predicted and true number, in their unit; of ordered labels, in "
+        "steps of the scale."
+    ),
+    higher_is_better=False,
+    unit="number",
+    limits=FROM_ZERO,
+)
+
+
 class ScaledTask(TaskSpec):
     """A task whose labels are numbers on a scale; subclasses give the range a title."""
 
@@ -97,14 +110,7 @@ class Regression(ScaledTask, AggregatingTask):
         metrics=(
             PEARSON,
             SPEARMAN,
-            Metric(
-                "mean_absolute_error",
-                title="mean absolute error",
-                description="The mean distance between predicted and true number, in their unit.",
-                higher_is_better=False,
-                unit="number",
-                limits=FROM_ZERO,
-            ),
+            MEAN_ABSOLUTE_ERROR,
             LOSS,
         ),
         best_metric="pearson",

@@ -16,6 +16,7 @@ from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.mapping import find_answer_column, flag_columns, label_columns
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import comma_problem, is_scale, parse_number, unit_problem
+from engine.data.columns.scales import order_labels
 from engine.data.columns.spellings import match_labels
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import join, phrase
@@ -46,6 +47,10 @@ class CountedLabels:
     def numbers(self) -> frozenset[float]:
         parsed = (parse_number(cell) for cell in self.cells)
         return frozenset(number for number in parsed if number is not None)
+
+    @cached_property
+    def ordered(self) -> tuple[str, ...]:
+        return order_labels([label for label in self.cells if label])
 
     @cached_property
     def spelling_problem(self) -> StudioError | None:

@@ -13,6 +13,7 @@ from engine.config.validation import describe_validation
 from engine.data.columns.fit import incomplete_columns, likely_task, open_targets
 from engine.data.columns.joined import joined_columns
 from engine.data.columns.label_sets import count_label_sets
+from engine.data.columns.scales import order_note
 from engine.data.columns.spellings import Spellings
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.importing import (
@@ -116,6 +117,8 @@ def row_problems(mapping: Mapping, counted: SourceRows, cleaning: Cleaning) -> l
         for note in survey_notes(counted, mapping, task)
         if (columns := mapping.label_columns or open_targets(mapping, task))
     ]
+    if mapping.label is not None and (note := order_note(counted.labels)) is not None:
+        problems.append(Problem(note, is_blocking=False, is_done=True))
     return problems + _spelling_problems(mapping, counted, cleaning)
 
 

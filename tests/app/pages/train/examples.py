@@ -4,6 +4,7 @@ from pathlib import Path
 
 from app.pages.train.choices import Choices, Data, Goal, Model
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
+from engine.config.tasks import ORDINAL
 from engine.messages.estimating import Estimated
 from engine.messages.reports import CheckpointInfo
 
@@ -12,6 +13,7 @@ PAIR = Goal("pair_classification")
 SIMILAR = Goal("sentence_similarity")
 LABELS = Goal("multi_label")
 NUMBER = Goal("regression")
+ORDERED = Goal(ORDINAL)
 TAGS = Goal("token_classification")
 QUESTIONS = Goal("question_answering")
 CHOICES = Goal("multiple_choice")

@@ -20,7 +20,7 @@ from app.widgets.text.labels import Text
 from engine.config.job import JobSpec
 from engine.record.runs import find_run
 from tests.app.pages.train.conftest import go_to_review, pick, press
-from tests.app.pages.train.examples import CONTINUE, PAIR, SENTENCE
+from tests.app.pages.train.examples import CONTINUE, ORDERED, PAIR, SENTENCE, choose, data
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 
@@ -329,3 +329,23 @@ def test_a_task_set_by_a_data_set_is_visible_and_undone(page, qtbot, make_data, 
     screen(page, "adjusted")
     press(qtbot, page.adjusted.undo)
     assert page.state.choices.goal is None and page.adjusted.isHidden()
+
+
+def test_the_order_of_labels_is_asked_about_and_shown(page, qtbot):
+    step = page.data
+    page.state.set(choose(SENTENCE))
+    assert step.order.isHidden() and step.learn_order.isHidden()
+    labels = {"agree": 300, "disagree": 300, "neutral": 300}
+    films = data()
+    page.state.set(
+        replace(
+            choose(SENTENCE),
+            data=replace(films, spec=films.spec.model_copy(update={"labels": labels})),
+        )
+    )
+    assert "an order, from “disagree” to “agree”" in step.order.text()
+    assert not step.learn_order.isHidden()
+    step.learn_order.click()
+    assert page.state.choices.goal == ORDERED
+    assert step.order.text() == "Order of the labels: disagree < neutral < agree"
+    assert step.learn_order.isHidden()

@@ -83,6 +83,7 @@ def answers() -> Predictions:
 EXAMPLES: dict[str, Predictions] = {
     "text_classification": classes("text_classification"),
     "pair_classification": classes("pair_classification"),
+    "ordinal_classification": classes("ordinal_classification"),
     "multi_label": label_rows(
         [["a"], ["a", "b"], []], [["a"], ["a"], ["b"]], ("a", "b"), [[0.9, 0], [0.8, 0.4], [0, 0.7]]
     ),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.config.dataset import FileData, Mapping, StoredData, moved
-from engine.config.tasks import TASKS
+from engine.config.tasks import ORDINAL, TASKS
 from engine.data.columns.fit import (
     dataset_problems,
     likely_task,
@@ -52,7 +52,7 @@ def test_each_task_takes_the_label_column_that_suits_it(sick, tmp_path):
     spec = import_files(sick, tmp_path / "d").spec
     assert likely_task(spec.mapping, spec.labels).kind == "pair_classification"
     for kind, task in TASKS.items():
-        needs_numbers = kind in ("regression", "sentence_similarity")
+        needs_numbers = kind in ("regression", "sentence_similarity", ORDINAL)
         suitable = "relatedness_score" if needs_numbers else None
         assert not dataset_problems(spec, task(kind=kind)) or (
             suitable_target(spec, task(kind=kind)) == suitable
