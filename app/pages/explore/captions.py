@@ -9,6 +9,7 @@ from app.translation import tr
 
 MAX_QUOTE = 300  # characters of a text in a caption
 MAX_WORD = 40  # characters of a word in a caption
+CONTEXT_CHARACTERS = 24  # on either side of a word
 
 
 def source(explore: ExploreState, side: int = 0) -> str:
@@ -51,3 +52,11 @@ def quote(text: str) -> str:
 def layer_title(layer: int) -> str:
     """Name of the embeddings (0) or of a layer (from 1)."""
     return tr("Layer {0}").format(layer) if layer else tr("Embeddings")
+
+
+def format_mention(text: str, start: int, end: int, context: int = CONTEXT_CHARACTERS) -> str:
+    """Format a mention with some characters of context: … poked it with a [stick] in …"""
+    before, after = text[:start], text[end:]
+    left = before if len(before) <= context else f"…{before[-context:]}"
+    right = after if len(after) <= context else f"{after[:context]}…"
+    return f"{left}[{text[start:end]}]{right}"

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.explorer import Explorer
+from app.pages.explore.captions import format_mention
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, TextInput, clean_text
 from app.pages.explore.panels.vectors.static import StaticState
@@ -33,7 +34,6 @@ from engine.messages.explore.word_vectors import (
 View = Literal["cosines", "tokens", "words", "static"]
 MAX_TEXTS = 100
 SAMPLE_SIZE = 100  # texts whose words are counted to estimate the size of an index
-CONTEXT_CHARACTERS = 24  # on either side of a word
 
 
 class VectorsState(QObject):
@@ -294,14 +294,6 @@ class VectorsState(QObject):
     def _on_vectors_chosen(self, folder: Path) -> None:
         self.static.choose(folder)
         self.show("static")
-
-
-def format_mention(text: str, start: int, end: int) -> str:
-    """Format a mention in context: … poked it with a [stick] in …"""
-    before, after = text[:start], text[end:]
-    left = before if len(before) <= CONTEXT_CHARACTERS else f"…{before[-CONTEXT_CHARACTERS:]}"
-    right = after if len(after) <= CONTEXT_CHARACTERS else f"{after[:CONTEXT_CHARACTERS]}…"
-    return f"{left}[{text[start:end]}]{right}"
 
 
 def _count_words(texts: TextSet) -> int:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from app import background
 from app.explorer import Explorer
 from app.library import VectorsEntry, word_vectors
-from app.pages.explore.captions import layer_title, source
+from app.pages.explore.captions import format_mention, layer_title, source
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, clean_text
@@ -32,6 +32,7 @@ from engine.files.home import Home
 from engine.messages.explore.word_relations import RelateWords, WordSpace, WordsRelated
 
 DIGITS = 3
+HEADING_CONTEXT = 8  # characters on either side of a word
 NAME_CHARACTERS = 24  # of the word vectors, in a heading
 
 
@@ -219,14 +220,16 @@ def space_title(state: StaticState, space: WordSpace) -> str:
 def near_rows(state: StaticState, answer: WordsRelated | None) -> tuple[list[str], list[list[str]]]:
     """One column for each space that was searched; occurrences have the numbers of the panel."""
     spaces = searched_spaces(answer)
-    if not spaces:
+    if answer is None or not spaces:
         return [], []
     header, place = list[str](), 0
     for space in spaces:
         title = space_title(state, space)
-        if space.place is not None:
+        if (own := space.place) is not None:
             place += 1
-            title = tr("Occurrence {0}").format(place)
+            text = answer.texts[own.text]
+            mention = format_mention(text, own.start, own.end, HEADING_CONTEXT)
+            title = f"{place}  {token_text(mention)}"
         header.append(title)
     most = max(len(space.nearest) for space in spaces)
     rows = [

@@ -8,11 +8,11 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QStackedWidget
 
 from app.notices import Notices
-from app.pages.explore.captions import layer_title, source
+from app.pages.explore.captions import format_mention, layer_title, source
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.vectors import static
-from app.pages.explore.panels.vectors.state import VectorsState, format_mention
+from app.pages.explore.panels.vectors.state import VectorsState
 from app.pages.explore.panels.vectors.static import StaticPage
 from app.pages.explore.paper import paint_matrix
 from app.pages.explore.set_bar import SetBar

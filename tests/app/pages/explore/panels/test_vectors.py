@@ -158,7 +158,7 @@ def test_static_vectors_stand_beside_rows_and_occurrences(
     assert (question.words, question.vectors, question.layer) == (("cat",), animals, 3)
     answer = explorer.compute(question)
     header = [column.title for column in view.static.near.rows.columns]
-    assert header == ["animals", "Embedding rows", "Occurrence 1"]
+    assert header == ["animals", "Embedding rows", "1  the [cat] sat on …"]
     assert [row[0] for row in view.static.near.rows.rows[:2]] == ["0.980 dog", "0.972 bird"]
     token = answer.spaces[1].nearest[0]
     assert view.static.near.rows.rows[0][1] == f"{token.cosine:.3f} {token.token}"
