@@ -122,7 +122,10 @@ def _test_rows(file: Path) -> Any:
 
 
 def _train(way: str, files: dict[str, Path], folder: Path, model: Path, seed: int) -> Path:
-    """Train a way on all rows but the last fifth, and return its last checkpoint."""
+    """Train a way on all rows but the last fifth, and return its last checkpoint.
+
+    With a kept folder, a run that was killed is resumed, and a finished one is used again.
+    """
     from engine.config.dataset import FileData, Mapping, Reading, Split
     from engine.config.job import FromCheckpoint, JobSpec
     from engine.config.tasks.text_classification import TextClassification
@@ -132,7 +135,8 @@ def _train(way: str, files: dict[str, Path], folder: Path, model: Path, seed: in
 
     target = folder / f"{way}-{seed}".replace(" ", "-").replace(",", "")
     run = RunFolder(target)
-    if target.is_dir() and run.checkpoint_folders():
+    done = target / "done"
+    if done.is_file():
         return run.checkpoint_folders()[-1]
     file = files["sentences" if way == "sentences alone" else "documents"]
     with open(file, newline="", encoding="utf-8") as stored:
@@ -162,8 +166,9 @@ def _train(way: str, files: dict[str, Path], folder: Path, model: Path, seed: in
         ),
         hardware=HardwareSpec(device="cpu", precision="fp32"),
     )
-    run = RunFolder.create(target, job)
-    train(job, run, lambda event: None, lambda: False)
+    run = run if target.is_dir() else RunFolder.create(target, job)
+    train(run.job(), run, lambda event: None, lambda: False)
+    done.touch()
     return run.checkpoint_folders()[-1]
 
 
