@@ -142,7 +142,7 @@ def test_first_tokens_of_words_are_in_order(
 ):
     tokenizer = tokenizers["uncased"][0] if marked else unmarked
     folder = tmp_path_factory.mktemp("tokenized")
-    tokenized, firsts, starts = tokenize_words(
+    tokenized, firsts, starts, *_ = tokenize_words(
         iter(sentences), len(sentences), tokenizer, max_length, folder / "words"
     )
     assert starts.tolist() == [0, *np.cumsum([len(words) for words in sentences])]
@@ -165,5 +165,5 @@ def test_first_tokens_of_words_are_in_order(
                 assert ids[index] == all_ids[index - 1]
         if len(all_ids) <= max_length - 2:
             assert len(present) == len(set(owners))
-    cached, cached_firsts, _ = tokenize_words(iter(()), 0, tokenizer, max_length, folder / "words")
+    cached, cached_firsts, *_ = tokenize_words(iter(()), 0, tokenizer, max_length, folder / "words")
     assert cached.tokens == tokenized.tokens and (cached_firsts == firsts).all()
