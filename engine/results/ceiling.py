@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from engine.config.tasks import TASKS
 from engine.data.columns.coders import Codings
 from engine.data.columns.label_sets import parse_label_sets
 from engine.data.columns.numbers import parse_number
 from engine.data.columns.tags import split_tags
+from engine.data.columns.text_spans import read_spans, tag_alike
 from engine.evaluation.agreement import mean_of_pairs
 from engine.evaluation.measures import Measure
 from engine.phrases import Phrase, join, phrase
@@ -115,7 +117,7 @@ def _as_predictions(
     """The codes of one coder as gold and those of another one as predictions of the same task."""
     codes, task = codings.codes[:, [first, second]], TASKS[predictions.info.task]
     head, lists = task.info.head, list[list[str]]()
-    if head is not None and head.tags_tokens:
+    if head is not None and head.tags_tokens and not codings.has_text_spans:
         lists = [split_tags(cell) for cell in codings.cells]
         words = np.array([*map(len, lists), 0])[codes]
         codes[words[:, 0] != words[:, 1]] = -1  # one of them tagged other words
@@ -125,6 +127,8 @@ def _as_predictions(
     cells = pa.array([*codings.cells, None], pa.string())
     gold, predicted = (cells.take(pa.array(side % len(cells))) for side in codes.T)
     details = [_details(lists[a], lists[b]) if lists and a >= 0 else "" for a, b in codes.tolist()]
+    if codings.has_text_spans:
+        details = _span_details(predictions, codings, codes)
     record: dict[str, Any] = {
         "row": predictions.table["row"],
         "gold": gold,
@@ -135,6 +139,18 @@ def _as_predictions(
     if task.predicts_numbers(predictions.info.metrics):
         record["scores"] = [[parse_number(cell or "") or 0.0] for cell in predicted.to_pylist()]
     return Predictions.from_columns(predictions.info, record, {})
+
+
+def _span_details(
+    predictions: Predictions, codings: Codings, codes: NDArray[np.int64]
+) -> list[str]:
+    """Details with tags of the spans of two coders, whose words are split alike; codes [N, 2]."""
+    texts = predictions.cells(predictions.info.mapping.text).to_pylist()
+    spans = [read_spans(cell) or [] for cell in codings.cells]
+    return [
+        _details(*tag_alike(text or "", spans[a], spans[b])) if a >= 0 else ""
+        for text, (a, b) in zip(texts, codes.tolist(), strict=True)
+    ]
 
 
 def _details(gold: Sequence[str], predicted: Sequence[str]) -> str:

@@ -260,6 +260,16 @@ def tag_spans(
     return TaggedWords([text[start:end] for start, end in positions], tags, lost)
 
 
+def tag_alike(text: str, *codes: Sequence[TextSpan]) -> list[list[str]]:
+    """The BIO tags of the same words by several codes: a word is split where a span of any ends."""
+    flat = [
+        flat_spans([trim_span(text, span) for span in valid_spans(text, spans, [])])
+        for spans in codes
+    ]
+    words = split_at_spans(word_spans(text), [span for spans in flat for span in spans])
+    return [tag_spans(text, spans, words).tags for spans in flat]
+
+
 def trim_span(text: str, span: TextSpan) -> TextSpan:
     """A span without white space at its ends."""
     inner = text[span.start : span.end]

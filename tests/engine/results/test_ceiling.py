@@ -86,6 +86,21 @@ def test_tags_and_label_sets_and_numbers_of_coders_have_the_metric_of_their_task
     found = ceiling(with_coders(Predictions(info, tagged.table), A=first, B=[*second[:39], "O O"]))
     assert found.human.value == pytest.approx(span_f1(tags[0][:39], tags[1][:39]))
 
+    text = "Ada met Bo-Li here"
+    spans = ['[[0, 3, "X"], [8, 10, "X"]]', '[[0, 3, "X"], [8, 13, "X"], [8, 10, "X"]]', "[]"]
+    codes = [[spans[n] for n in rng.integers(0, 3, 40)] for _ in range(2)]
+    info = tagged.info.model_copy(update={"mapping": Mapping(text="text", tags="tags")})
+    table = with_coders(Predictions(info, tagged.table), A=codes[0], B=codes[1])
+    column = tagged.table.column_names.index(CELL + "text")
+    texts = table.table.set_column(column, CELL + "text", pa.array([text] * 40))
+    found = ceiling(Predictions(table.info, texts))
+    flat = [{(0, 3), (8, 10)}, {(0, 3), (8, 13)}, set()]
+    pairs = [(flat[spans.index(a)], flat[spans.index(b)]) for a, b in zip(*codes, strict=True)]
+    shared, every = (
+        sum(len(f(a, b)) for a, b in pairs) for f in (set.__and__, lambda a, b: [*a, *b])
+    )
+    assert found.human.value == pytest.approx(2 * shared / every), "of a tagger's spans"
+
     sets = [[rng.choice(NAMES, rng.integers(1, 3), replace=False).tolist() for _ in range(40)]
             for _ in range(2)]  # fmt: skip
     labelled = class_rows([", ".join(s) for s in sets[0]], ["bad"] * 40, NAMES)
