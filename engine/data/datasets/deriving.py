@@ -75,8 +75,8 @@ def derive(
     is called with rows.
 
     Raises:
-        StudioError: if the version cannot be read, no training row is left, or a new split is that
-            of the version.
+        StudioError: if the version cannot be read, no training row is left, a new split is that of
+            the version, or spans are to be coded in joined texts.
         BadFile: if the column of a new split does not hold splits.
         Cancelled: soon after `cancelled()` is true.
     """
@@ -85,6 +85,11 @@ def derive(
     if edits.coded_column is not None:
         columns = (*columns, edits.coded_column)
         book = edits.codebooks.get(edits.coded_column, Codebook())
+        if book.kind == "spans" and mapping.templates:
+            raise StudioError(
+                "Spans cannot be marked in texts that are joined from several columns.",
+                "Import the file again with one column as the text.",
+            )
         mapping = Mapping.coded(mapping.texts, edits.coded_column, book.kind)
         changes = (phrase("Column “{column}” added for coding.", column=edits.coded_column[:60]),)
     codes_spans = edits.coded_column is not None and mapping.tags == edits.coded_column

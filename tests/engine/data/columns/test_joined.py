@@ -9,12 +9,13 @@ from transformers import AutoTokenizer
 from engine.applying.apply import apply
 from engine.checkpoints.info import checkpoint_info
 from engine.cli import main
+from engine.config.codebook import Code, Codebook
 from engine.config.dataset import FileData, Mapping, Reading
 from engine.data.columns.joined import JoinedColumn, columns_of_model, with_joined
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import open_dataset, resolve
 from engine.documents.card import model_card
-from engine.errors import MissingColumn
+from engine.errors import MissingColumn, StudioError
 from engine.messages.applying import Apply, FileInput
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder
@@ -108,6 +109,10 @@ def test_an_import_joins_columns_and_edits_of_them(tmp_path):
     assert first[1]["{subject}: {body}"] == rows[1][1]
     edits = Edits(cells={0: {"body": "Hello"}})
     derive(tmp_path / "set" / "1", tmp_path / "set" / "2", 2, edits=edits)
+    book = Codebook(kind="spans", codes=(Code(label="x"),))
+    coding = Edits(coded_column="marks", codebooks={"marks": book})
+    with pytest.raises(StudioError, match="Spans cannot be marked in texts that are joined"):
+        derive(tmp_path / "set" / "1", tmp_path / "set" / "3", 3, edits=coding)
     text = open_dataset(tmp_path / "set" / "2").page(0, 1)[0]["{subject}: {body}"]
     assert text == f"{rows[0][0]}: Hello"
 
