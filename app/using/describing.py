@@ -89,6 +89,7 @@ class DescribingView(QWidget):
         self.box.textChanged.connect(pause.start)
         self.status = Text("", "muted")
         self.prediction = ClassesView()
+        self.prediction.note.hide()  # it is about masked tokens
         head = layouts.row(
             Text(self.tr("Labels by description"), "strong", wraps=False),
             HelpButton("sentence-encoders"),

@@ -27,7 +27,7 @@ from app.widgets.dialogs import Dialog, ask_for_file, footer
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import clear, scrolling
 from app.widgets.text.labels import Text
-from engine.checkpoints.info import checkpoint_info, fine_tuned_task
+from engine.checkpoints.info import checkpoint_info, fine_tuned_task, probe_pooling
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.documents.card import model_card
 from engine.documents.code import Example, onnx_code, transformers_code
@@ -239,7 +239,8 @@ class CodeDialog(Dialog):
         """Make the texts of the tabs, outside the GUI thread, since files are read."""
         task, settings = fine_tuned_task(self._checkpoint), prediction_settings(self._checkpoint)
         assert task is not None  # the dialog is offered for fine-tuned models only
-        example = Example(columns=checkpoint_info(self._checkpoint).texts)
+        columns, probe = checkpoint_info(self._checkpoint).texts, probe_pooling(self._checkpoint)
+        example = Example(columns=columns, probe=probe)
         return (
             transformers_code(task, str(self._checkpoint), example, settings),
             onnx_code(task, ONNX_FOLDER, example, settings),

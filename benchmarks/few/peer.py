@@ -22,6 +22,7 @@ def main(model: str, folder: Path, settings: dict[str, float]) -> None:
     torch.set_num_threads(1)
     train, test = (_rows(folder / f"{part}.csv") for part in ("train", "test"))
     network = SetFitModel.from_pretrained(model, labels=sorted(set(train["label"])))
+    network.model_body.float()  # it would train in the fp16 of the file
     network.model_body.max_seq_length = MAX_LENGTH
     arguments = TrainingArguments(
         output_dir=str(folder / "setfit"),

@@ -92,6 +92,20 @@ def fine_tuned_task(folder: Path) -> TaskSpec | None:
     return stored_task(_object(folder, _config_name(folder)), info.task, info.labels)
 
 
+def probe_pooling(folder: Path) -> str | None:
+    """The pooling of a linear probe on the last layer, “mean” or “first”; “” for another probe.
+
+    None without a probe. Raises BadCheckpoint if the folder is no checkpoint or damaged.
+    """
+    folder = encoder_folder(shared_folder(folder))
+    probe = _object(folder, _config_name(folder)).get("probe")
+    if not isinstance(probe, dict):
+        return None
+    is_plain = probe.get("probe") == "linear" and probe.get("vectors") == "last"
+    pooling = probe.get("pooling")
+    return pooling if is_plain and pooling in ("mean", "first") else ""
+
+
 def _stamp(folder: Path) -> Stamp:
     """Cache key: the state of the files that are read; without torch weights, of all files."""
     if _has_torch(folder):

@@ -5,11 +5,11 @@ Unknown facts are left out.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.info import checkpoint_info, fine_tuned_task
+from engine.checkpoints.info import checkpoint_info, fine_tuned_task, probe_pooling
 from engine.checkpoints.prediction_settings import ONE_NUMBER, PREDICTION, prediction_settings
 from engine.checkpoints.source import named_licence, read_licence
 from engine.config.dataset import SplitName
@@ -60,7 +60,7 @@ def model_card(checkpoint: Path, form: Form, precision: Precision = "float32") -
         _scores(run, results),
         "\n".join(("## Limits", "", *(f"- {note}" for note in notes))) if notes else "",
         _prediction_settings(settings, form),
-        _usage(task, form, settings, info.texts),
+        _usage(task, form, settings, Example(columns=info.texts, probe=probe_pooling(checkpoint))),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -366,12 +366,12 @@ def settings_rows(settings: PredictionSettings) -> list[tuple[str, str]]:
 
 
 def _usage(
-    task: TaskSpec | None, form: Form, settings: PredictionSettings, texts: Mapping[str, str]
+    task: TaskSpec | None, form: Form, settings: PredictionSettings, example: Example
 ) -> str:
     if task is None or form == "tf1":
         return ""
     code = transformers_code if form == "hf" else onnx_code
-    lines = code(task, ".", Example(columns=texts), settings)
+    lines = code(task, ".", example, settings)
     return f"## Use\n\nIn this folder:\n\n```python\n{lines}```"
 
 

@@ -21,7 +21,11 @@ from engine.config.tasks.question_answering import QuestionAnswering
 
 
 class Example(NamedTuple):
-    """Example texts, and the columns or templates of the model's texts by role."""
+    """Example texts, and what is known of the model.
+
+    `columns`: the columns or templates of its texts by role. `probe`: the pooling of a linear probe
+    on the last layer, “” for another probe, None without a probe.
+    """
 
     text: str = "A text like those that the model was trained on."
     pair: str = "The second text."
@@ -29,6 +33,7 @@ class Example(NamedTuple):
     passage: str = "Ann lives in Rome and Bob in Oslo."
     choices: tuple[str, ...] = ("She sang a song.", "She sang a tree.")
     columns: Mapping[str, str] = MappingProxyType({})
+    probe: str | None = None
 
     @property
     def templates(self) -> list[str]:
@@ -53,6 +58,8 @@ def transformers_code(
     head = get_head(task.kind)
     if head.pools:
         return "\n".join(_sentences(task, folder, example)) + "\n"
+    if example.probe is not None:
+        return "\n".join(_probe(task, folder, example, settings)) + "\n"
     model = f"AutoModel{head.architecture}"
     lines = [
         "import torch",
@@ -106,6 +113,34 @@ def _texts(task: TaskSpec, example: Example) -> str:
         return ", ".join(map(_joined, example.templates))
     is_pair = "pair" in task.info.reads
     return f"{example.text!r}, {example.pair!r}" if is_pair else repr(example.text)
+
+
+def _probe(
+    task: TaskSpec, folder: str, example: Example, settings: PredictionSettings
+) -> list[str]:
+    """Code for a probe, which transformers does not know, on its encoder."""
+    is_whole = get_head(task.kind).architecture == SEQUENCE and not reads_windows(task)
+    if not example.probe or not is_whole:
+        return [
+            "# transformers runs the encoder of this model, but not its classifier:",
+            "# bert-studio predict FILE --model FOLDER --out OUT",
+        ]
+    vector = "hidden.mean(0)" if example.probe == "mean" else "hidden[0]"
+    return [
+        "import torch",
+        "from safetensors.torch import load_file",
+        "from transformers import AutoModel, AutoTokenizer",
+        f"folder = {folder!r}",
+        "tokenizer = AutoTokenizer.from_pretrained(folder)",
+        "model = AutoModel.from_pretrained(folder).eval()",
+        "weights = load_file(f'{folder}/model.safetensors')",
+        "weight, bias = weights['probe.dense.weight'], weights['probe.dense.bias']",
+        f"inputs = tokenizer({_texts(task, example)}, return_tensors='pt', truncation=True)",
+        "with torch.inference_mode():",
+        "    hidden = model(**inputs).last_hidden_state[0]",
+        f"    logits = ({vector} @ weight.T + bias){_divisor(settings)}",
+        *_output_lines(task, settings),
+    ]
 
 
 def _divisor(settings: PredictionSettings) -> str:

@@ -22,6 +22,7 @@ from engine.config.prediction import PredictionSettings
 from engine.config.tasks import TASKS
 from engine.data.datasets.rows import Rows
 from engine.documents.card import model_card
+from engine.documents.report import run_report
 from engine.errors import BadCheckpoint, StudioError
 from engine.evaluation.prediction_sets import calibrate, members
 from engine.explore.prediction import predict
@@ -321,6 +322,11 @@ def test_prediction_sets_are_calibrated_stored_and_predicted(tuned_models, tmp_p
     assert "labels per set" in run_command("evaluate", "--run", run, "--coverage", "80 %")
     card = model_card(folder, "hf")
     assert "| prediction sets | Prediction sets: 80 %" in card and "p >= " in card
+
+    score_rows(model).write(predictions_file(model.run.results, "validation"))
+    sections = run_report(model.run)[0].sections
+    texts = [text for section in sections for text in (*section.sentences, *map(str, section.rows))]
+    assert sum("Prediction sets: 80 %" in text for text in texts) == 2, "the score and the settings"
 
     few = run_command("calibrate", run, "--coverage", "99.9 %", code=1)
     assert f"need 999 labelled rows, and there are {len(rows)}" in few

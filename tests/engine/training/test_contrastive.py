@@ -1,5 +1,9 @@
 """Contrastive fine-tuning: pairs, their loss, the linear layer, and the checkpoint."""
 
+import ast
+import io
+from contextlib import redirect_stdout
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +11,12 @@ from pydantic import ValidationError
 from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
 from sklearn.linear_model import LogisticRegression
 
+from engine.checkpoints.info import fine_tuned_task, probe_pooling
 from engine.config.features import Features
 from engine.config.job import JobSpec
 from engine.data.datasets.rows import Rows
+from engine.documents.card import model_card
+from engine.documents.code import Example, transformers_code
 from engine.models import checkpoint
 from engine.tasks.contrastive import MEAN_AND_LINEAR, ContrastiveLearner, text_vectors
 from engine.tasks.predicting import Predictor
@@ -111,6 +118,14 @@ def test_a_run_ends_as_a_classifier_that_other_programs_read(job, tmp_path):
         logits = loaded.network.probe.dense(mean)[0]
     chance = float(logits.softmax(0)[1])
     assert chance == pytest.approx(predicted[0]["p(good)"], abs=1e-5), "encoder, mean, linear layer"
+    task, printed = fine_tuned_task(last), io.StringIO()
+    example = Example(rows.texts[0], probe=probe_pooling(last))
+    with redirect_stdout(printed):
+        exec(transformers_code(task, str(last), example), {})
+    assert ast.literal_eval(printed.getvalue())["good"] == pytest.approx(chance, abs=1e-5)
+    assert "AutoModelForSequence" not in model_card(last, "hf")
+    other = transformers_code(task, "here", example._replace(probe=""))
+    assert "but not its classifier" in other and "AutoModel" not in other
     expected = [row.expected for row in BatchPreview().show(run, 1).rows]
     assert set(expected[::2]) == {""} and set(expected[1::2]) <= {"same label", "other label"}
 
