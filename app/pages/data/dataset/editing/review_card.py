@@ -105,7 +105,8 @@ class ReviewCard(Card):
         is_class = mapping.label is not None and self.has_models and not has_sets
         self._can_find = is_class and len(set(spec.labels) - {""}) > 1
         self._can_suggest = bool(unlabelled) and not mapping.endings
-        chosen = self.orders.currentData() or ("uncertain" if self.has_models else "file")
+        first = "uncertain" if self.has_models and not self._needs_tagger else "file"
+        chosen = self.orders.currentData() or first  # often there is no tagger yet
         self.orders.clear()
         for name, title in order_titles().items():
             if self.has_models or name not in MODEL_ORDERS:
