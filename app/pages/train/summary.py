@@ -14,6 +14,7 @@ from app.tasks.part import Plan
 from app.translation import tr, translated
 from app.widgets.text import numbers
 from app.widgets.text.spec_texts import short_title_of, value_text
+from engine.config.dataset import DatasetSpec
 from engine.config.features import CONTRASTIVE, LAYER_SWEEP, Features
 from engine.config.fields import fields_at
 from engine.config.training import HardwareSpec, TrainingSpec
@@ -21,6 +22,7 @@ from engine.data.columns.fit import unlabelled_rows
 from engine.data.coverage import unknown_note
 from engine.data.lengths import Lengths
 from engine.messages.estimating import Estimated
+from engine.results.intervals import wilson
 
 
 def summary(choices: Choices) -> str:
@@ -195,6 +197,7 @@ def _differences(
 
 
 FEW_EXAMPLES = 50  # a label with fewer is rare
+FEW_VALIDATION_ROWS, USUAL_ACCURACY = 30, 0.8
 LONG_TRAINING = 12 * 3600  # s
 SOME_TRUNCATED, MANY_TRUNCATED = 0.01, 0.25  # of the inputs
 
@@ -224,11 +227,28 @@ def _data_warnings(choices: Choices) -> Iterator[Caution]:
         yield Caution(
             tr("The data set has no validation rows, so the best checkpoint cannot be chosen.")
         )
+    if spec is not None and (few := _few_validation_rows(choices, spec)):
+        yield Caution(few, is_serious=False)
     rare = [label for label, rows in choices.label_rows.items() if rows < FEW_EXAMPLES]
     if rare:
         shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
         template = tr("Few rows with the label {labels}: expect poor predictions.")
         yield Caution(template.format(labels=shown), is_serious=False)
+
+
+def _few_validation_rows(choices: Choices, spec: DatasetSpec) -> str:
+    """What so few rows say about a score; “” for enough rows, and for none."""
+    unlabelled = unlabelled_rows(spec, choices.task).get("validation", 0)
+    rows = spec.rows.get("validation", 0) - unlabelled
+    if not 0 < rows < FEW_VALIDATION_ROWS:
+        return ""
+    interval = wilson(round(USUAL_ACCURACY * rows), rows)
+    template = tr(
+        "%Ln validation row(s) with a label: if {0} are correct, the 95 % interval is {1} to {2}. "
+        "Smaller differences between models are noise.",
+        rows,
+    )
+    return template.format(*(numbers.percent(value, 0) for value in interval))
 
 
 def _length_warnings(choices: Choices, lengths: Lengths | None) -> Iterator[Caution]:

@@ -92,6 +92,12 @@ def test_only_doubtful_choices_cause_warnings():
     for word in ("no validation", "“a”", "50 %", "memory", "long time"):
         assert any(word in text for text in texts)
     assert "“b”" not in " ".join(texts)
+    spec = dataset().model_copy(update={"rows": {"train": 90, "validation": 20}})
+    (remark,) = warnings(replace(choose(SENTENCE), data=replace(data(), spec=spec)))
+    assert not remark.is_serious and remark.text == (
+        "20 validation row(s) with a label: if 80 % are correct, the 95 % interval is 58 % to 92 %. "
+        "Smaller differences between models are noise."
+    )
     assert warnings(choose(CONTINUE)) == []
     bare = MODEL.info.model_copy(update={"task_heads": ("pooler",)})
     headless = replace(choose(CONTINUE), model=replace(MODEL, info=bare))
