@@ -17,7 +17,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QAction, QColor, QFont, QKeyEvent, QKeySequence
+from PySide6.QtGui import QAction, QColor, QFont, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QHeaderView, QMenu, QTableView
 
 from app.resources import mono_font
@@ -267,9 +267,20 @@ def make_table(
 
 
 class RowsTable(QTableView):
-    """A table that does not scroll to the side while the current cell stays in its column."""
+    """A table that does not scroll to the side while the current cell stays in its column.
+
+    A current row in sight stays in sight if the table gets smaller.
+    """
 
     _column = -1  # to which it scrolled last
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        current = self.currentIndex()
+        middle = self.visualRect(current).center().y()
+        was_seen = current.isValid() and 0 <= middle < event.oldSize().height()
+        super().resizeEvent(event)
+        if was_seen:
+            self.scrollTo(current)
 
     def scrollTo(
         self,

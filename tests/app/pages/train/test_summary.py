@@ -95,8 +95,8 @@ def test_only_doubtful_choices_cause_warnings():
     spec = dataset().model_copy(update={"rows": {"train": 90, "validation": 20}})
     (remark,) = warnings(replace(choose(SENTENCE), data=replace(data(), spec=spec)))
     assert not remark.is_serious and remark.text == (
-        "20 validation row(s) with a label: if 80 % are correct, the 95 % interval is 58 % to 92 %. "
-        "Smaller differences between models are noise."
+        "20 validation row(s) with a label: if 80 % are correct, the 95 % interval is 58 % to "
+        "92 %. Smaller differences between models are noise."
     )
     assert warnings(choose(CONTINUE)) == []
     bare = MODEL.info.model_copy(update={"task_heads": ("pooler",)})

@@ -359,3 +359,26 @@ def test_the_dialog_exports_and_imports_files(qtbot, page, tmp_path):
     dialog.read(tmp_path / "bad.csv")
     assert "no column has the labels" in dialog.problem.text()
     assert np.isfinite(dialog.sizeHint().width())
+
+
+def test_the_first_row_without_a_label_is_in_sight_after_reopening(qtbot, page, answers):
+    first = store(page, answers)
+    cells = {row: {"topic": "price"} for row in range(45)}
+    derive(
+        first, first.parent / "2", 2, edits=Edits(coded_column="topic", codebooks={"topic": BOOK})
+    )
+    derive(first.parent / "2", first.parent / "3", 3, edits=Edits(cells=cells))
+    page.resize(1016, 636)
+    page.arrive(first.parent / "3")
+    qtbot.waitUntil(lambda: _is_open(page, first.parent / "3"), timeout=PATIENCE)
+    table = page.dataset.table
+    qtbot.waitUntil(lambda: table.currentIndex().row() == 45 and table.hasFocus())
+
+    def seen() -> bool:
+        return table.viewport().rect().contains(table.visualRect(table.currentIndex()))
+
+    for height in (636, 560, 800):
+        page.resize(1016, height)
+        qtbot.waitUntil(seen)
+    QTest.keyClicks(table, "1")
+    assert on_disk(page.dataset).rows[45].cells == {"topic": "price"}
