@@ -258,6 +258,10 @@ class WindowGroups(Examples):
 
     limit: int = 1
 
+    @property
+    def row_targets(self) -> np.ndarray | None:
+        return self.targets
+
     def spread(self, values: np.ndarray) -> np.ndarray:
         return values
 

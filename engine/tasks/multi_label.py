@@ -93,9 +93,10 @@ class MultiLabelLearner(WholeTextLearner):
         return None if sets is None else self._multi_hot(sets)
 
     def target_counts(self, examples: Examples) -> Counter[str]:
-        if examples.targets is None:
+        targets = examples.row_targets
+        if targets is None:
             return Counter()
-        counts = examples.targets.sum(axis=0).astype(int).tolist()
+        counts = targets.sum(axis=0).astype(int).tolist()
         return Counter({name: n for name, n in zip(self._labels, counts, strict=True) if n})
 
     def _multi_hot(self, sets: list[tuple[str, ...]]) -> np.ndarray:

@@ -102,7 +102,7 @@ class TextClassificationLearner(WholeTextLearner):
         return np.array([ids[names[x]] for x in rows.labels], dtype=np.int64)
 
     def target_counts(self, examples: Examples) -> Counter[str]:
-        return count_targets(examples.targets, self._labels)
+        return count_targets(examples.row_targets, self._labels)
 
     def random_targets(self, count: int, rng: Generator) -> np.ndarray:
         return rng.integers(0, len(self._labels), count)

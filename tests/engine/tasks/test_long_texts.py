@@ -206,6 +206,8 @@ def test_a_step_draws_windows_of_each_text_by_its_seed(tokenizer, tmp_path):
     learner, _, examples = prepared(task, rows, tokenizer, tmp_path)
     groups, indices = learner.training_examples(examples), np.array([3, 9, 11])
     assert isinstance(groups, WindowGroups)
+    counted = learner.target_counts(examples)
+    assert counted == learner.target_counts(groups) == dict.fromkeys(("bad", "good", "so-so"), 4)
     values = np.arange(12)  # of rows
     assert examples.spread(values).tolist() == examples.owners.tolist()
     assert groups.spread(values).tolist() == values.tolist()
