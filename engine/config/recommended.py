@@ -89,7 +89,7 @@ class FewLabels(NamedTuple):
     sets: int  # number of data sets
 
 
-FEW_LABELS = FewLabels((16, 64), points=(2, 25), sets=6)
+FEW_LABELS = FewLabels((16, 64), points=(1, 40), sets=6)
 QUICK: dict[float, Quick] = {  # by `Rate.max_weights`
     LARGEST: Quick(2e-4, 16, 0.6, 1 / 3, speed=2.3, points=(-0.5, 4.0), sets=4)
 }
