@@ -38,7 +38,7 @@ SUFFIX = ".packet"
 KEY, CODEBOOK = b"bert_studio.packet", b"bert_studio.codebook"  # metadata of the file
 MAX_CODERS, MAX_NAME = 100, 60
 MAX_ROWS, MAX_BYTES = 5_000_000, 1 << 32  # of a file that is read
-NO_PLAIN_PAGES = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}  # a few bytes of them are many long texts
+DICTIONARIES = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}  # a few bytes of them are many long texts
 READ_ERRORS = (OSError, ValueError, KeyError, TypeError, pa.ArrowException)
 _SCHEMA = pa.schema(
     {
@@ -133,7 +133,7 @@ def _check_size(metadata: pq.FileMetaData) -> None:
     is_large = sum(group.total_byte_size for group in groups) > MAX_BYTES
     if metadata.num_rows > MAX_ROWS or is_large:
         raise ValueError("too large")
-    if any(NO_PLAIN_PAGES & {*chunk.encodings} for chunk in chunks):
+    if any(DICTIONARIES & {*chunk.encodings} for chunk in chunks):
         raise ValueError("encoded otherwise than packets are")
 
 
