@@ -17,6 +17,7 @@ from engine.checkpoints.prediction_settings import save_settings
 from engine.config.prediction import PredictionSettings
 from engine.config.task import AggregatingTask
 from engine.config.tasks.multi_label import MultiLabel
+from engine.config.tasks.ordinal_classification import OrdinalClassification
 from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.regression import Regression
 from engine.config.tasks.sentence_similarity import SentenceSimilarity
@@ -51,6 +52,14 @@ SHORT = [" ".join(text.split()[:4]) for text in TEXTS]
 LENGTH = 16  # tokens of a window
 WINDOWS = {"long_texts": "windows", "windows_per_text": 3}
 AGGREGATES = ["mean", "max", "attention"]
+LABELS = {Regression: ["1", "2.5", "-3"] * 4, OrdinalClassification: ["1", "2", "3"] * 4}
+KINDS = [
+    TextClassification,
+    PairClassification,
+    OrdinalClassification,
+    MultiLabel,
+    Regression,
+]
 
 
 def no_progress(done: int, total: int) -> None:
@@ -105,9 +114,9 @@ def learner_heads():
 
 
 @pytest.mark.parametrize("aggregate", [*AGGREGATES, "first"])
-@pytest.mark.parametrize("kind", [TextClassification, PairClassification, MultiLabel, Regression])
+@pytest.mark.parametrize("kind", KINDS)
 def test_texts_of_one_window_are_predicted_as_without_windows(tokenizer, tmp_path, kind, aggregate):
-    labels = ["1", "2.5", "-3"] * 4 if kind is Regression else CLASSES
+    labels = LABELS.get(kind, CLASSES)
     rows = Rows(SHORT, SHORT[::-1] if kind is PairClassification else None, labels)
     number = 0 if aggregate == "first" else 2
     task = kind(long_texts="windows", aggregate=aggregate, windows_per_text=number)
@@ -227,10 +236,10 @@ def test_a_step_draws_windows_of_each_text_by_its_seed(tokenizer, tmp_path):
     assert torch.equal(part.tokens, rest) and part.targets.tolist() == batch.targets[1:].tolist()
 
 
-@pytest.mark.parametrize("kind", [TextClassification, PairClassification, MultiLabel, Regression])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_typed_text_is_predicted_with_its_passages(tokenizer, tmp_path, kind):
     """As the row of a file; without a passage the output falls by its effect."""
-    labels = ["1", "2.5", "-3"] * 4 if kind is Regression else CLASSES
+    labels = LABELS.get(kind, CLASSES)
     pairs = SHORT[::-1] if kind is PairClassification else None
     rows = Rows(TEXTS, pairs, labels)
     task = kind(long_texts="windows")
