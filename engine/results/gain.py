@@ -28,8 +28,7 @@ class LearningCurve:
     Args:
         sizes: float64 [J], numbers of training rows.
         errors: float64 [N, J], the fraction of models of each size that are wrong on a row.
-        noise: variance of the accuracy gained between the two largest sizes that comes from which
-            rows are in the training set.
+        noise: variance of the gain that comes from which rows are in the training sets.
     """
 
     sizes: Floats
@@ -68,7 +67,7 @@ def learning_curve(
     count, total = len(rows), FOLDS * REPEATS * len(FRACTIONS)
     largest = count - -(-count // FOLDS)
     sizes = np.unique(np.round(np.array(FRACTIONS) * largest).astype(int))
-    errors, gains = np.zeros((count, len(sizes))), []
+    errors, changes = np.zeros((count, len(sizes))), list[NDArray[np.float64]]()
     rng, done = np.random.default_rng(0), 0
     for _ in range(REPEATS):
         order = rng.permutation(count)
@@ -81,10 +80,12 @@ def learning_curve(
                 wrong[:, place] = _is_wrong(p, targets[held], any_number)
                 progress(done := done + 1, total)
             errors[held] += wrong / REPEATS
-            change = wrong[:, -2] - wrong[:, -1]
-            gains.append((change.mean(), change.var() / len(held)))
-    means, variances = np.array(gains).T
-    noise = max(float(means.var(ddof=1) - variances.mean()), 0.0)
+            last = wrong[:, -2:-1] - wrong[:, -1:]
+            figures = np.hstack([wrong, last])
+            changes.append(np.stack([figures.mean(axis=0), figures.var(axis=0) / len(held)]))
+    means, variances = np.stack(changes, axis=1)  # [models, J + 1]
+    between = np.maximum(means.var(axis=0, ddof=1) - variances.mean(axis=0), 0)
+    noise = float((between[:-1] * sizes / count).mean() + between[-1])
     return LearningCurve(sizes.astype(np.float64), errors, noise)
 
 
