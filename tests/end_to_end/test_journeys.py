@@ -78,6 +78,16 @@ def write_tickets(folder: Path) -> None:
             writer.writerow([n, f"2026-{1 + n % 12:02d}-01", text, category, urgency])
 
 
+def write_titled_tickets(folder: Path) -> None:
+    """240 tickets with a title, sometimes empty, and a body."""
+    with (folder / "titled.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["title", "body", "label"])
+        for n, (text, topic) in enumerate(read_sample(240, ("music", "war", "computing"))):
+            words = text.split()
+            writer.writerow([" ".join(words[:6]) if n % 9 else "", " ".join(words[6:]), topic])
+
+
 IMPORT = """
         key ctrl+o
         window "Import a data set"
@@ -138,6 +148,37 @@ JOURNEYS = {
         quit
         """,
         write_tickets,
+    ),
+    "tickets of a title and a body: joined, learned and tried": Journey(
+        17,
+        """
+        key ctrl+o
+        window "Import a data set"
+        type "{folder}/titled.csv"
+        key Return
+        window "BERT Studio"
+        expect "combo box:body" 60
+        click "combo box:body"
+        key End
+        key Return
+        expect "text:Template"
+        click "push button:Import"
+        click "push button:Fine-tune on this…"
+        click "Step 3*"
+        click "Starter*"
+        click "Step 5*"
+        click "push button:Start*"
+        expect "State: finished" 1800
+        click "page tab:Use it"
+        click "text:title"
+        type "A new song"
+        click "text:body"
+        type "The singer and the band recorded it in a studio."
+        expect "Effect of each word on*" 120
+        shot tried.png
+        quit
+        """,
+        write_titled_tickets,
     ),
     "names, two learning rates and three seeds": Journey(
         20,

@@ -29,7 +29,11 @@ def pairs(folder: Path, **training: object) -> JobSpec:
 def stars(folder: Path, **training: object) -> JobSpec:
     """A job on sentences with one to three stars."""
     path = folder / "stars.csv"
-    texts = ("a dull cold film", "acting and a film", "a lovely warm film")
+    texts = (
+        "a dull cold film and a sad end",
+        "acting and a film of a story",
+        "a lovely warm film to love",
+    )
     rows = [f"{texts[n % 3]} {small.GOOD[n % 2][-4:]},{n % 3 + 1}" for n in range(48)]
     path.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
     data = FileData(path=path, reading=Reading(format="csv"), mapping=STARS)

@@ -239,6 +239,13 @@ CASES = {
         cells={"label": "good"},
         shown="bad → good",
     ),
+    "ordinal_classification": Case(
+        "text,label\nt,1\nu,3\n",
+        LABEL,
+        classes("ordinal_classification", ["1", "3"], ["3", "3"]),
+        cells={"label": "3"},
+        shown="1 → 3",
+    ),
     "pair_classification": Case(
         "text,b,label\nt,u,no\nv,w,yes\n",
         PAIR,
