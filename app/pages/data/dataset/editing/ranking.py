@@ -47,9 +47,11 @@ class Ranking(QObject):
 
     Signals:
         ranked: new draws, and suggestions by row.
+        answered: the answer whose order follows.
     """
 
     ranked = Signal(object, object)
+    answered = Signal(object)
 
     def __init__(
         self,
@@ -114,6 +116,7 @@ class Ranking(QObject):
     def _on_ranked(self, answer: Answer) -> None:
         self._worker = None
         assert isinstance(answer, LabelsSuggested)
+        self.answered.emit(answer)
         found = {suggestion.row: suggestion for suggestion in answer.suggestions}
         listed = self._list
         is_shown = self._data.query is None and not self._data.orders

@@ -63,6 +63,7 @@ class ReviewState(QObject):
         self._question: SuggestLabels | None = None  # that the list answers
         self.ranking = Ranking(studio, data, edits, lambda: self.labelled_rows)
         self.ranking.ranked.connect(self._on_ranked)
+        self.ranking.answered.connect(self._on_answered)
 
     @property
     def is_busy(self) -> bool:
@@ -171,6 +172,9 @@ class ReviewState(QObject):
         self._on_ranked(listed.draw(order.tolist()), {s.row: s for s in suggestions})
         self._data.show_rows(np.array(list(edits.draws), dtype=np.int64))
         return listed
+
+    def _on_answered(self, answer: LabelsSuggested) -> None:
+        self.from_codebook = answer.from_codebook
 
     def _on_ranked(self, draws: dict[int, Draw], found: dict[int, Suggestion]) -> None:
         """Take suggestions for the rows not labelled yet; those of the control sample have none."""

@@ -67,6 +67,7 @@ def test_rows_after_the_one_in_hand_get_a_new_order(
     outside = {row for row in listed[:RANK_EVERY] if not draws[row].control} - met
     assert {*again.labels} == outside, "the control sample is no training data"
     first = int(view.state.indices[RANK_EVERY])
+    view.editing.review.from_codebook = True
     one_time_workers[-1].done(suggested(range(60), "price"))
     QTest.keyClicks(view.table, "1")  # the next row is in hand before the order is there
     place = RANK_EVERY + 1
@@ -83,6 +84,7 @@ def test_rows_after_the_one_in_hand_get_a_new_order(
     for row in range(place - 2, place + 5):
         assert view.model.index(row, 2).data() == f"the answer of person {now[row]}"
     assert "after 10 label" in view.editing.card.result.text()
+    assert "definitions" not in view.editing.card.result.text(), "from labels now"
     assert view.editing.review.suggestions[rest[0]].label == "price"
     labelled = [row for row in listed[:place] if row in view.editing.review.suggestions]
     assert {view.editing.review.suggestions[row].label for row in labelled} == {"staff"}
