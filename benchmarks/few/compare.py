@@ -5,11 +5,11 @@
     python -m benchmarks few --table
 
 Ways: fine-tuning with the recommended settings, a linear probe on the mean of the last vectors,
-contrastive fine-tuning with the recommended settings, and with --setfit the package SetFit with the
-same rates, pairs and batches. All ways of a seed have the same rows, as many of each label, and no
-validation rows. The score is the accuracy of the last weights on at most 500 test rows. One thread,
-fp32. Each run is a line of the results, and runs that are there are not made again. ASSETS has
-datasets and corpora as tests/ describes them.
+contrastive fine-tuning with the recommended settings, and with `--ways setfit` the package SetFit
+with the same rates, pairs and batches. All ways of a seed have the same rows, as many of each
+label, and no validation rows. The score is the accuracy of the last weights on at most 500 test
+rows. One thread, fp32. Each run is a line of the results, and runs that are there are not made
+again. ASSETS has the folders datasets and corpora; the data sets are in data.py.
 """
 
 import argparse
