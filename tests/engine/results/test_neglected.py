@@ -20,6 +20,7 @@ SAID = ["a"] * 20 + ["b"] * 2 + ["a"] * 3  # never “c”
 RARE = {
     "text_classification": class_rows(GOLD, SAID, LABELS),
     "pair_classification": class_rows(GOLD, SAID, LABELS, task="pair_classification"),
+    "ordinal_classification": class_rows(GOLD, SAID, LABELS, task="ordinal_classification"),
     "multi_label": label_rows([[x] for x in GOLD], [[x] for x in SAID], LABELS),
     "token_classification": tag_rows(
         [("w", f"B-{gold}", f"B-{said}") for gold, said in zip(GOLD, SAID, strict=True)]

@@ -239,6 +239,7 @@ UNSURE_INPUTS: dict[str, tuple[Rows, dict[str, object]]] = {
     "text_classification": (Rows([TEXT]), {}),
     "pair_classification": (Rows([TEXT], [PAIR]), {"pair": PAIR}),
     "multi_label": (Rows([TEXT]), {}),
+    "ordinal_classification": (Rows([TEXT]), {}),
     "token_classification": (Rows(["Ada saw Paris"]), {"text": "Ada saw Paris"}),
     "question_answering": (Rows([TEXT], [PAIR]), {"pair": PAIR}),
     "multiple_choice": (Rows([TEXT], endings=[(PAIR, TEXT)]), {"endings": (PAIR, TEXT)}),

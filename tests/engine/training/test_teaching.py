@@ -16,7 +16,7 @@ from tests.engine.training import small
 from tests.engine.training.finished import losses, run_job
 from tests.tasks.jobs import JOBS
 
-TAUGHT = ("text_classification", "multi_label", "regression")
+TAUGHT = ("text_classification", "multi_label", "ordinal_classification", "regression")
 
 
 def student_job(job, teacher, **training):
