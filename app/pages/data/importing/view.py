@@ -127,7 +127,7 @@ class ImportView(Page):
         head.addWidget(self.shown)
         column.addWidget(self.file_tabs)
         layouts.extend(head, layouts.STRETCH, self.count)
-        self.check = buttons.quiet(self.tr("C&heck rows"), self.state.findings.examine)
+        self.check = buttons.quiet(self.tr("Check for &problems"), self.state.findings.examine)
         self.check.setToolTip(
             tooltip(self.tr("Finds duplicates, leakage, conflicting labels and more."))
         )

@@ -44,7 +44,7 @@ class ChecksCard(Card):
         self.summary = Text("", "muted")
         self.progress = ProgressLine(self.tr("Checking rows"))
         self.progress.cancelled.connect(state.cancel)
-        self.start = buttons.plain(self.tr("Check &rows"), state.examine)
+        self.start = buttons.plain(self.tr("Check for &problems"), state.examine)
         for widget in (self.title, self.summary, self.progress, self.start):
             self.body.addWidget(widget)
         self._inner = QWidget()

@@ -72,7 +72,7 @@ class CodebookCard(Card):
         text = (
             self.tr("Label these te&xts…")
             if codebook is None
-            else self.tr("Label another col&umn…")
+            else self.tr("Label anothe&r column…")
         )
         buttons.set_text(self.new, text)
         defined = [code for code in (codebook.active if codebook else ()) if code.definition]
