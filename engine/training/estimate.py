@@ -52,7 +52,12 @@ from engine.training.data.features import count_cached_layers
 from engine.training.data.tokenizer import base_tokenizer
 from engine.training.data.training_data import TrainingRows, batch_order, read_rows
 from engine.training.device.cuda_graphs import choose_graphs
-from engine.training.device.fastest import choose_attention, choose_precision
+from engine.training.device.fastest import (
+    choose_attention,
+    choose_precision,
+    choose_products,
+    settle_products,
+)
 from engine.training.device.machine import Machine, choose_machine, peak_memory
 from engine.training.gradients import GradientAccumulator
 from engine.training.network import cache_frozen_weights, configure, count_parameters, heads_for
@@ -305,8 +310,9 @@ class _Bench:
         self.network.to(machine.device).train()
         rows = self.settings.micro_batch_size or plan.rank_batch
         hardware, width = source.job.hardware, plan.mean_width
+        products = choose_products(self.network, machine, hardware.processes > 1)
         self.machine = choose_precision(self.network, machine, hardware, rows, width)
-        self.network.encoder.token_multiple = self.machine.token_multiple
+        settle_products(self.network, self.machine, products)
         cache_frozen_weights(self.network, self.machine)
         choose_attention(self.network.encoder, self.machine)
         if source.job.hardware.processes == 1:

@@ -18,7 +18,12 @@ from engine.training.device.environment import (
     reusable_threads,
     weights_sha256,
 )
-from engine.training.device.fastest import choose_attention, choose_precision
+from engine.training.device.fastest import (
+    choose_attention,
+    choose_precision,
+    choose_products,
+    settle_products,
+)
 from engine.training.device.machine import Machine
 from engine.training.device.ranks import Ranks
 from engine.training.network import cache_frozen_weights, count_parameters, count_trained
@@ -36,9 +41,8 @@ def start(
     progress = resume.progress if resume else TrainingProgress()
     previous = progress.environment
     machine = _machine(context, machine, ranks, previous)
-    setup, machine = _set_up(context, machine, ranks, resume)
+    setup, machine, products = _set_up(context, machine, ranks, resume)
     ranks.broadcast_weights(setup.network)
-    setup.network.encoder.token_multiple = machine.token_multiple
     attention = choose_attention(setup.network.encoder, machine, previous.get("attention", ""))
     initial = previous.get("start", "unknown") if resume else weights_sha256(setup.network)
     graphs = choose_graphs(
@@ -52,7 +56,9 @@ def start(
         context.note,
     )
     mode = graphs_mode(graphs, machine)
-    current = environment(machine, setup.data, attention, initial, ranks.description, mode)
+    current = environment(
+        machine, setup.data, attention, initial, ranks.description, mode, products
+    )
     ranks.shard(setup.network)
     if ranks.world == 1:
         setup.network.use_sparse_token_gradient()
@@ -84,18 +90,21 @@ def _machine(
 
 def _set_up(
     context: RunContext, machine: Machine, ranks: Ranks, resume: ResumePoint | None
-) -> tuple[TrainingSetup, Machine]:
+) -> tuple[TrainingSetup, Machine, str]:
     folder = resume.folder if resume else None
     with ranks.rank_zero_first():
         setup = context.retry_when_full(lambda: set_up(context, folder))
         setup.network.to(machine.device)
+        previous = resume.progress.environment if resume else None
+        products = choose_products(setup.network, machine, ranks.world > 1, previous)
         if not (resume and resume.progress.environment):
             settings, lengths = context.job.training, setup.data.phases[0].examples.lengths
             rows = settings.micro_batch_size or settings.batch_size / ranks.world
             tokens = float(lengths.mean())
             machine = choose_precision(setup.network, machine, context.job.hardware, rows, tokens)
+        products = settle_products(setup.network, machine, products)
         context.retry_when_full(lambda: attach_features(context, setup, machine))
-    return setup, machine
+    return setup, machine, products
 
 
 def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> None:

@@ -13,6 +13,8 @@ from engine.models.network import Network
 from engine.training.data.training_data import TrainingData
 from engine.training.device.machine import Machine
 
+PRODUCTS = "products"  # entry of the environment
+
 
 def environment(
     machine: Machine,
@@ -21,6 +23,7 @@ def environment(
     initial_weights: str,
     processes: str,
     graphs: str = "",
+    products: str = "",
 ) -> dict[str, str]:
     """Return the entries of the environment by name.
 
@@ -28,6 +31,7 @@ def environment(
         attention: one of `ATTENTION_METHODS`, or empty.
         initial_weights: hash from `weights_sha256`.
         graphs: CUDA graphs, “on” or “off”; empty if the device has none.
+        products: library of fp32 products, if it is not torch's usual one.
     """
     return {
         "cpu": cores.cpu_and_cores(),
@@ -38,6 +42,7 @@ def environment(
         "precision": machine.precision_name,
         **({"attention": attention} if attention else {}),
         **({"CUDA graphs": graphs} if graphs else {}),
+        **({PRODUCTS: products} if products else {}),
         "torch": torch.__version__,
         "tokenizers": package_version("tokenizers"),
         "numpy": package_version("numpy"),

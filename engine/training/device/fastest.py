@@ -21,19 +21,52 @@ from engine.errors import is_out_of_memory
 from engine.models.attention import Attention, Layout
 from engine.models.encoder import Encoder
 from engine.models.fast.encoding import attention_shape, plan_batch
+from engine.models.fast.linear import Linear, use_onednn
 from engine.models.fast.padded_blocks import AttentionShape
 from engine.models.fast.unpadded import unpad
 from engine.models.network import Network
+from engine.serving.quantized_matmul import onednn_is_faster
 from engine.system import precision
 from engine.system.precision import ATTENTION_METHODS, AttentionTimes, LayerTimes, Precision
-from engine.training.device.environment import device_name
+from engine.training.device.environment import PRODUCTS, device_name
 from engine.training.device.machine import DTYPES, Machine, describe_device
 
 MAX_TOKENS = 1024  # of the timed batch: 2 to 3 s for a layer of BERT base
 MIN_ROUNDS, MIN_SECONDS = 3, 0.1
 NESTED_DEVICES = ("cuda",)
+ONEDNN = "oneDNN"
+ONEDNN_MULTIPLE = 32  # tokens; see `Machine.token_multiple`
 LENGTHS = np.linspace(8, 128, 32).astype(np.int64)  # tokens per sequence of the timed batch
 WARM_UP_PASSES, TIMED_PASSES = 3, 12  # each with other lengths, as in a run
+
+
+def choose_products(
+    network: Network, machine: Machine, is_split: bool, previous: dict[str, str] | None = None
+) -> str:
+    """Let a network multiply fp32 with oneDNN on a CPU if that is clearly faster.
+
+    Not if batches are split between processes, which might measure differently. A resumed run
+    passes its environment as `previous` and keeps its library and so ends with the same weights.
+
+    Returns the name of the library, or an empty string.
+    """
+    if machine.device.type != "cpu" or is_split or not torch.backends.mkl.is_available():
+        return ""
+    if previous is not None and not previous.get(PRODUCTS):
+        return ""
+    if previous is None and not onednn_is_faster():
+        return ""
+    use_onednn(network)
+    return ONEDNN
+
+
+def settle_products(network: Network, machine: Machine, products: str) -> str:
+    """Use the chosen library only in fp32, and the multiple of tokens that suits it."""
+    if products and machine.precision_name != "fp32":
+        use_onednn(network, False)
+        products = ""
+    network.encoder.token_multiple = ONEDNN_MULTIPLE if products else machine.token_multiple
+    return products
 
 
 def choose_precision(
@@ -63,6 +96,7 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
         f"layer, {describe_device(machine.device, machine.threads)}, {reduced}, "
         f"{sum(weights.numel() for weights in layer.parameters())} weights, "
         f"{encoder.heads} heads, {count} × {width} tokens"
+        f"{f', {ONEDNN}' if _uses_onednn(layer) else ''}"
     )
     known = precision.find(LayerTimes, key)
     if known is not None:
@@ -80,6 +114,10 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
     times = LayerTimes(key, **best)
     precision.save(times)
     return times
+
+
+def _uses_onednn(layer: nn.Module) -> bool:
+    return any(isinstance(module, Linear) and module.onednn for module in layer.modules())
 
 
 def _power_of_two(number: float) -> int:

@@ -129,8 +129,13 @@ def test_measuring_precisions_changes_no_loss(job, tmp_path, monkeypatch):
     assert losses[0] == losses[1]
 
 
-@pytest.mark.parametrize("precision, multiple", [("fp32", 1), ("bf16", 32)])
-def test_batches_in_low_precision_have_few_shapes(precision, multiple, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "precision, onednn, multiple", [("fp32", False, 1), ("fp32", True, 32), ("bf16", True, 32)]
+)
+def test_batches_multiplied_by_onednn_have_few_shapes(
+    precision, onednn, multiple, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(fastest, "onednn_is_faster", lambda: onednn)
     multiples = set[int]()
     original = encoding.unpad
 

@@ -306,6 +306,7 @@ def environment_names() -> dict[str, str]:
         "processes": tr("Processes"),
         "precision": tr("Precision"),
         "attention": tr("Attention of unpadded batches"),
+        "products": tr("Library of fp32 products"),
         "studio": tr("BERT Studio"),
         "data": tr("Data fingerprint"),
         "vocabulary": tr("Vocabulary fingerprint"),
