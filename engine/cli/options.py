@@ -76,7 +76,7 @@ PrecisionOption = Annotated[
 def parse_sets(coverage: float | None, by_class: bool) -> float | None:
     """The coverage of prediction sets; None if it was not given.
 
-    Raises StudioError if it is 100 %, or labels are told apart without one.
+    Raises StudioError if it is 100 %, or `by_class` is given without one.
     """
     if coverage == 1:
         raise StudioError(

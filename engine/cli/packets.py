@@ -136,7 +136,7 @@ def import_packet(file: Path, coder: str | None, as_json: bool) -> None:
 
 
 def hand_in_command(data: StoredPath, to: PacketPath, as_json: AsJson = False) -> None:
-    """Write the codes of a packet's rows to a file, to send back to who handed it out.
+    """Write the codes of a packet's rows to a file, to send back to the person who handed it out.
 
     Edits that the window has not saved as a version are not handed in.
     """

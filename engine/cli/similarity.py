@@ -103,7 +103,7 @@ def vectors(
         typer.Option(
             help=(
                 "Write instead one vector for each occurrence of this word in the texts, the mean "
-                "of its tokens, with its text; with .npy, the texts are in a .csv of that name."
+                "of its tokens, with its text; those of NAME.npy are in NAME.texts.csv."
             )
         ),
     ] = "",
@@ -121,10 +121,17 @@ def vectors(
     from engine.tasks.similarity import save_array, vector_table
 
     check_suffix(out, (".npy", ".parquet", ".jsonl"))
+    word = word.strip()
+    if layer is not None and not word:
+        raise StudioError("--layer is a property of the vectors of a word.", "Use --word, too.")
+    if word and max_length is not None:
+        raise StudioError(
+            "--max-length is a property of the vectors of whole texts.", "Leave out one of both."
+        )
     rows = _rows(file, data, part, READING.select(extra), TEXT_COLUMN.select(extra))
     loaded = _load(model)
-    if word.strip():
-        _write_word(loaded, word.strip(), layer, rows, out)
+    if word:
+        _write_word(loaded, word, layer, rows, out)
         return
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
     if out.suffix.lower() == ".npy":

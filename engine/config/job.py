@@ -174,11 +174,11 @@ def pairs_have_one_label(job: "JobSpec") -> Iterator[Problem]:
     if job.features.vectors != CONTRASTIVE:
         return
     info, training = job.task.info, job.training
-    if info.head is None or not info.head.classifies or "pair" in info.reads:
+    if info.head is None or not info.head.is_nominal or "pair" in info.reads:
         yield Problem(
             phrase(
-                "Contrastive fine-tuning learns one label per text: choose text classification, or "
-                "set features.vectors to fine-tuned"
+                "Contrastive fine-tuning learns one label per text, without an order: choose text "
+                "classification, or set features.vectors to fine-tuned"
             ),
             ("features.vectors", "task"),
         )

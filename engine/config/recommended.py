@@ -172,7 +172,7 @@ class Situation:
     def is_few(self) -> bool:
         """So few rows of one label per text that contrastive fine-tuning was better."""
         head = self.task.head
-        learns_classes = head is not None and head.classifies and "pair" not in self.task.reads
+        learns_classes = head is not None and head.is_nominal and "pair" not in self.task.reads
         return learns_classes and not self.from_scratch and 0 < self.rows <= FEW_LABELS.rows[1]
 
 

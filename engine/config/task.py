@@ -164,6 +164,11 @@ class Head:
         return self.labels_inputs and not self.is_multi_label
 
     @property
+    def is_nominal(self) -> bool:
+        """True if it predicts one of several labels that have no order."""
+        return self.classifies and not self.is_ordinal
+
+    @property
     def is_multi_label(self) -> bool:
         """True if it predicts any number of labels for an input."""
         return self.tensors[0].meaning == "any"

@@ -1,4 +1,4 @@
-"""Vectors of one word wherever many texts have it, written to a file with their texts.
+"""Vectors of all occurrences of a word in many texts, written to a file with their texts.
 
 Shapes: N occurrences, D hidden size.
 """
@@ -16,14 +16,13 @@ from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
 from engine.explore.word_vectors import find_occurrences, hidden_states, tokens_between
 from engine.files.table_files import check_suffix, write_table
-from engine.messages.explore.word_vectors import SaveWordVectors, WordVectorsSaved
+from engine.messages.explore.word_vectors import TEXTS, SaveWordVectors, WordVectorsSaved
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.progress import ProgressCallback
 from engine.tasks.similarity import save_array, vector_table
 
 SUFFIXES = (".parquet", ".npy", ".jsonl")
-SENTENCES = ".csv"  # beside a .npy, with the texts of its rows
 VECTOR = "vector"
 REPORTED = 50  # texts between reports
 
@@ -87,7 +86,7 @@ def find_vectors(
 
 
 def save(path: Path, found: Occurrences, cells: Mapping[str, Sequence[str]]) -> None:
-    """Write the vectors with their texts, atomically: a table, or a .npy and a table beside it.
+    """Write the vectors with their texts, atomically: a table, or a .npy and a table next to it.
 
     Args:
         cells: further columns of all rows, by name; ours have precedence.
@@ -108,7 +107,7 @@ def save(path: Path, found: Occurrences, cells: Mapping[str, Sequence[str]]) -> 
     }
     sentences = pa.table({**table, **others})
     if suffix == ".npy":
-        write_table(path.with_suffix(SENTENCES), sentences.schema, [sentences])
+        write_table(path.with_suffix(TEXTS), sentences.schema, [sentences])
         save_array(path, found.vectors)
         return
     vectors = vector_table({}, found.vectors, VECTOR)

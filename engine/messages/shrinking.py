@@ -14,7 +14,7 @@ CLOSE = 0.97  # of the score of the teacher
 
 
 class Shape(Message):
-    """What a student keeps of its teacher.
+    """Dimensions of a student that was cut out of its teacher.
 
     Args:
         layers, intermediate_size: as in the spec of a network.

@@ -24,7 +24,7 @@ class VectorFacts(Message):
     bytes: int = Field(0, description="Size on disk.")
 
     def remarks(self) -> tuple[Phrase, ...]:
-        """What is unusual in the file, and how its words are looked up, a sentence each."""
+        """Notes on words that were left out and on the lookup of words, a sentence each."""
         sentences = list[Phrase]()
         if self.duplicates:
             sentences.append(

@@ -147,7 +147,7 @@ def _calibrate(
 
 
 def sets_sentence(sets: PredictionSets) -> Phrase:
-    """What the sets hold, as everywhere in the program."""
+    """The coverage of the sets in one sentence, the same in the whole program."""
     share, n = sets.share, sets.rows
     if sets.by_class:
         return phrase(

@@ -30,7 +30,7 @@ BATCH = 32  # rows
 
 
 class Speed(NamedTuple):
-    """How many times as fast as the teacher: median, lowest and highest of the rounds."""
+    """Speed relative to the teacher: median, lowest and highest of the rounds."""
 
     median: float
     slowest: float

@@ -85,7 +85,7 @@ class Batch(NamedTuple):
         """Tokens of the longest input of each example, of all its windows together; int64 [B]."""
         lengths: NDArray[np.int64] = self._input_lengths
         if self.windows is not None:
-            windows = self.windows.numpy()
+            windows = self.windows.cpu().numpy()
             lengths = np.where(windows >= 0, lengths[windows], 0).sum(1)
         longest: NDArray[np.int64] = lengths.reshape(-1, self.inputs_per_example).max(1)
         return longest
@@ -103,7 +103,7 @@ class Batch(NamedTuple):
         rows = input_rows(indices, self.inputs_per_example)
         if self.windows is None:
             return rows
-        windows: np.ndarray = self.windows.numpy()[rows]
+        windows: np.ndarray = self.windows.cpu().numpy()[rows]
         return windows[windows >= 0]
 
     def to(self, device: torch.device) -> "Batch":

@@ -61,7 +61,7 @@ Labels = dict[int, tuple[str, ...]]
 
 
 class Scored(NamedTuple):
-    """What a model predicts for rows.
+    """Predictions of a model for rows.
 
     Args:
         cells: N labels or sets of them, as in a cell.
@@ -259,7 +259,7 @@ def estimate_label_gain(
 
 
 def _predict(loaded: Checkpoint, texts: Rows, rows: CodedRows, report: Report) -> Scored:
-    """What a fine-tuned model predicts."""
+    """Predictions of a fine-tuned model."""
     learner, stage = checkpoint_learner(loaded), phrase("Predicting the rows without a label")
     assert learner is not None  # the model has a task head
     length = min(MAX_LENGTH, loaded.max_length)

@@ -8,6 +8,7 @@ Shapes: N texts, D size of a vector.
 import hashlib
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile
@@ -116,6 +117,15 @@ def _evict(current: Path) -> None:
     folders = [path for path in current.parent.iterdir() if path.is_dir()]
     used = 0
     for folder in sorted(folders, key=lambda path: path.stat().st_mtime_ns, reverse=True):
-        used += sum(file.stat().st_size for file in folder.iterdir())
+        used += _size(folder)
         if used > MAX_BYTES and folder != current:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files in a folder; another process may delete them meanwhile."""
+    size = 0
+    for file in folder.glob("*"):
+        with suppress(FileNotFoundError):
+            size += file.stat().st_size
+    return size

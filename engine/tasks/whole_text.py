@@ -64,7 +64,7 @@ class WholeTextLearner(Learner):
 
     @property
     def aggregate(self) -> Aggregation:
-        """How the outputs of windows are pooled."""
+        """Pooling of the outputs of windows."""
         return self.task.aggregate if isinstance(self.task, AggregatingTask) else "mean"
 
     def row_logits(self, network: Network, batch: Batch) -> Tensor:

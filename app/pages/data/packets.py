@@ -45,6 +45,11 @@ class PacketOpening(QObject):
         def read() -> tuple[list[PacketFile], Path | None]:
             contents = [read_packet(file) for file in files]
             first = contents[0].packet
+            if len(contents) > 1 and not all(content.packet.coder for content in contents):
+                raise StudioError(
+                    "Several packets can be opened only if all have codes.",
+                    "Open a packet that was handed out alone.",
+                )
             origin = find_origin(home, first) if first.coder else None
             if first.coder and origin is None:
                 raise StudioError(

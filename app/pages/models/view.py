@@ -160,7 +160,7 @@ class ModelsPage(QWidget):
         dialogs.choose_file(self, title, self.import_vectors, filters)
 
     def import_vectors(self, file: Path) -> None:
-        """Import a file after the size of its mapped copy and the time are said."""
+        """Import a file after a question that names the size of its mapped copy and the time."""
         self.state.examine_vectors(file, partial(self._ask_to_import, file))
 
     def _ask_to_import(self, file: Path, layout: Layout) -> None:

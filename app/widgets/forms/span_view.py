@@ -1,4 +1,4 @@
-"""A text with its spans, marked by mouse or keys; a label of a span is set by whoever owns it."""
+"""A text with its spans, marked by mouse or keys; its owner sets their labels."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict

@@ -83,7 +83,7 @@ class PredictionSetsPicture(ChartPicture):
         self.by_class = QCheckBox(self.tr("For each label"))
         self.by_class.toggled.connect(self._on_chosen)
         self.use = buttons.plain(self.tr("Use for predictions"), self._on_use)
-        self.off = buttons.quiet(self.tr("Turn sets off"), lambda: self._decide(None))
+        self.off = buttons.quiet(self.tr("Turn sets off"), self._on_off)
         self.coverage_title = Text(self.tr("Coverage"), wraps=False)
         chosen = (self.coverage_title, self.coverage, self.by_class, self.use, self.off)
         self.column.addLayout(layouts.wrap(*chosen))
@@ -147,11 +147,14 @@ class PredictionSetsPicture(ChartPicture):
             )
 
     def _on_use(self) -> None:
-        if self.measured is not None:
-            self._decide(self.measured.sets)
+        """Calibrate for the settings of the model, which may be later than these predictions."""
+        assert self.measured is not None and self.measured.sets is not None
+        predictions, sets = self.measured.predictions, self.measured.sets
 
-    def _decide(self, sets: PredictionSets | None) -> None:
         def change(settings: PredictionSettings) -> PredictionSettings:
-            return settings.model_copy(update={"sets": sets})
+            return with_sets(settings, predictions, sets.coverage, sets.by_class)
 
         self.decided.emit(change)
+
+    def _on_off(self) -> None:
+        self.decided.emit(lambda settings: settings.model_copy(update={"sets": None}))

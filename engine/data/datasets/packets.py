@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from engine.config.codebook import Codebook, Drawn
+from engine.config.codebook import MAX_LABEL, Codebook, CodingKind, Drawn
 from engine.config.dataset import DatasetSpec, Reading, Split
 from engine.config.dataset import Mapping as ColumnMapping
 from engine.config.packet import Packet
-from engine.data.columns.text_spans import SpanCounts
-from engine.data.datasets.codebooks import codebook_of
+from engine.data.columns.text_spans import NO_SPANS, SpanCounts, read_spans
+from engine.data.datasets.codebooks import codebook_of, labels_in
 from engine.data.datasets.coding import FIELDS, RowCoding, read_coding, write_coding
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.editing import NOT_EDITED, PendingEdits
@@ -114,8 +114,12 @@ def read_packet(path: Path) -> PacketFile:
             _check_size(file.metadata)
             lines = file.read().to_pylist()
         packet = Packet.model_validate_json(metadata[KEY])
+        codebook = Codebook.model_validate_json(metadata[CODEBOOK])
+        ColumnMapping.coded(packet.texts, packet.column, codebook.kind)  # checks the columns
         rows = tuple(_row(line, packet) for line in lines)
-        return PacketFile(packet, Codebook.model_validate_json(metadata[CODEBOOK]), rows)
+        for row in rows:
+            _check_code(row, codebook.kind)
+        return PacketFile(packet, codebook, rows)
     except READ_ERRORS as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the system does not open it
@@ -139,10 +143,24 @@ def _check_size(metadata: pq.FileMetaData) -> None:
 
 def _row(line: dict[str, Any], packet: Packet) -> PacketRow:
     coding = RowCoding.model_validate({name: line[name] for name in FIELDS})
-    texts, coders = (tuple(map(str, line[name])) for name in ("texts", "coders"))
+    texts, coders, code = tuple(line["texts"]), tuple(line["coders"]), line["code"]
+    if not all(isinstance(cell, str) for cell in (*texts, code)):
+        raise ValueError("a row lacks its text or its code")
     if len(texts) != len(packet.texts) or not {*coders} <= {*packet.coders}:
         raise ValueError("a row does not fit the packet")
-    return PacketRow(int(line["line"]), texts, coders, str(line["code"]), coding)
+    return PacketRow(int(line["line"]), texts, coders, code, coding)
+
+
+def _check_code(row: PacketRow, kind: CodingKind) -> None:
+    """Raise ValueError for a code that no codebook of this kind can have."""
+    if not row.code or kind == "number":
+        return
+    if any(not 0 < len(label) <= MAX_LABEL for label in labels_in(row.code, kind)):
+        raise ValueError("a label is empty or too long")
+    if kind == "spans" and row.code != NO_SPANS:
+        spans = read_spans(row.code)
+        if spans is None or any(span.end > len(row.texts[0]) for span in spans):
+            raise ValueError("the code is no list of spans in the text")
 
 
 # ── handing out ──────────────────────────────────────────────────────────────────────────────
@@ -385,7 +403,7 @@ def hand_in(dataset: Dataset, edits: PendingEdits | None = None) -> PacketFile:
         coding = edit.coding.get(column) or stored.get(row, {}).get(column, RowCoding())
         code = edit.cells.get(column, record[column] or "").strip()
         if not edit.deleted and (code or coding.at is not None):
-            texts = tuple(record[name] or "" for name in packet.texts)
+            texts = tuple(edit.cells.get(name, record[name] or "") for name in packet.texts)
             own = coding.model_copy(update={"coder": packet.coder})
             rows.append(PacketRow(int(record["_line"]), texts, (packet.coder,), code, own))
     if not rows:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from engine.config.codebook import Code
 from engine.config.dataset import free_column
 from engine.data.columns.coders import agreed_cells
+from engine.data.columns.text_spans import format_spans, moved_spans, read_spans
 from engine.data.datasets.codebooks import labels_in
 from engine.data.datasets.coding import RowCoding, read_coding
 from engine.data.datasets.deriving import Edits
@@ -46,7 +47,7 @@ class TakenIn:
         return not (edits.cells or edits.coding or edits.codebooks or edits.coders)
 
     def sentences(self) -> list[Phrase]:
-        """What each coder brings."""
+        """Numbers of new, changed and known codes, a sentence for each coder."""
         return [
             phrase("{coder}: {counts}.", coder=coder, counts=join(", ", self._counts(coder)))
             for coder in dict.fromkeys((*self.new, *self.changed, *self.known))
@@ -133,7 +134,7 @@ class _Merge:
                 )
                 self._note(-1, text)
             else:
-                self._set(row, column, coder, line)
+                self._set(row, column, coder, self._placed(row, line))
         self._add_codes(content)
 
     def _match(self, content: PacketFile) -> list[int | None]:
@@ -165,6 +166,14 @@ class _Merge:
                 text = phrase("The text was edited after {coder} had read it.", coder=packet.coder)
                 self._note(others[0], text)
         return rows
+
+    def _placed(self, row: int, line: PacketRow) -> PacketRow:
+        """The code of a row; spans at their places in its text, which may be edited."""
+        spans = read_spans(line.code) if self._book.kind == "spans" else None
+        text = self._dataset.page(row, 1)[0][self._spec.mapping.text] or "" if spans else ""
+        if not spans or text == line.texts[0]:
+            return line
+        return line._replace(code=format_spans(moved_spans(spans, line.texts[0], text)))
 
     def _column_of(self, coder: str) -> str:
         """The column of a coder; a new one if there is none."""

@@ -60,7 +60,7 @@ class Layout(NamedTuple):
         return self.words * (4 * self.size + 24)
 
     def sentence(self) -> Phrase:
-        """Size and time of the conversion, to be said before."""
+        """Size and time of the conversion, for a question before it."""
         return phrase(
             "About {words:,} words of {size:,} numbers: the mapped copy takes {mb:,.0f} MB and "
             "about {seconds:,.0f} s.",

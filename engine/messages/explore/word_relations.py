@@ -1,4 +1,4 @@
-"""Words in a file of static vectors, beside the model's embedding rows and its layers."""
+"""Words in a file of static vectors, in the model's embedding rows and in its layers."""
 
 from pathlib import Path
 from typing import ClassVar, Literal

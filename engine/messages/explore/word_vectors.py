@@ -11,6 +11,7 @@ from engine.messages.explore.text_set import SetAnswer, SetQuestion
 from engine.messages.question import Answer
 
 TOP = 20  # neighbours by default
+TEXTS = ".texts.csv"  # of the file next to a .npy, with the texts of its rows
 
 
 class WordPlace(Message):
@@ -140,11 +141,16 @@ class WordVectorsSaved(SetAnswer):
     vectors: int = 0
     unread: int = 0
 
+    @property
+    def texts(self) -> Path | None:
+        """The file with the texts, if `file` has only the vectors."""
+        return self.file.with_suffix(TEXTS) if self.file.suffix.lower() == ".npy" else None
+
 
 class SaveWordVectors(SetQuestion):
     """Write the vectors of a word after a layer, in all texts that have it, to a file.
 
-    The suffix decides: .parquet or .jsonl with the texts, or .npy with a .csv of the texts.
+    The suffix decides: .parquet or .jsonl with the texts, or .npy with a .texts.csv.
     """
 
     answered_by = WordVectorsSaved

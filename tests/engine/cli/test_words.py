@@ -54,6 +54,12 @@ def test_vectors_of_a_word_are_written_by_command(output, refusal, tmp_path):
     assert "3 vectors of" in output(*arguments, "--out", out)
     table = pq.read_table(out)
     assert table["id"].to_pylist() == ["7", "9", "9"] and table["start"].to_pylist() == [15, 0, 11]
+    mine = out.with_suffix(".csv")
+    mine.write_text("a file of the user")
     output(*arguments, "--out", out.with_suffix(".npy"))
-    assert np.load(out.with_suffix(".npy")).shape[0] == 3 and out.with_suffix(".csv").exists()
+    assert np.load(out.with_suffix(".npy")).shape[0] == 3
+    assert mine.read_text() == "a file of the user"
+    assert out.with_suffix(".texts.csv").read_text().count("stick") > 3
+    assert "Use --word" in refusal(*arguments[:4], "--layer", "1", "--out", out)
+    assert "--max-length" in refusal(*arguments, "--max-length", "9", "--out", out)
     assert "no layer 99" in refusal(*arguments[:-1], "99", "--out", out)

@@ -38,6 +38,10 @@ CASES = {
     ("training.cache_frozen_layers", "training.frozen_layers"): {
         "training": {"cache_frozen_layers": True}
     },
+    ("features.vectors", "task"): {
+        "task": {"kind": "ordinal_classification"},
+        "features": {"vectors": "contrastive"},
+    },
     ("features.vectors", "training.lora_rank"): {
         "features": {"vectors": "contrastive"},
         "training": {"lora_rank": 8},

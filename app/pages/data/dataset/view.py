@@ -76,7 +76,7 @@ class DatasetView(Page):
         self._studio = studio
         self.back = self.add_back(self.tr("Back"), self.closed.emit)
         self.changes = buttons.plain(self.tr("Chan&ges"), icon="history")
-        self.undo = buttons.plain(self.tr("&Undo version…"), self.undo_requested.emit, "undo-2")
+        self.undo = buttons.plain(self.tr("Undo &version…"), self.undo_requested.emit, "undo-2")
         self.lineage = buttons.icon_button(
             "git-branch",
             self.tr("Lineage: sources and results"),

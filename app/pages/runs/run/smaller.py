@@ -343,7 +343,7 @@ def points_chart(shrunk: Shrunk, kind: Cost) -> Chart:
 
 
 def point_name(point: ShrinkPoint) -> str:
-    """What it is, and its precision if that is reduced."""
+    """Name of a model, and its precision if that is reduced."""
     name = tr("This run") if point.is_teacher else translated(point.name)
     return name if point.computed == "float32" else f"{name}, {PRECISIONS[point.computed]}"
 

@@ -32,6 +32,7 @@ from app.widgets.results.threshold import ThresholdPicture
 from engine.config.dataset import Mapping
 from engine.config.prediction import PredictionSets, PredictionSettings
 from engine.config.tasks import TASKS
+from engine.errors import StudioError
 from engine.results.calibration import probabilities_at, to_logits
 from engine.results.conditions import mask
 from engine.results.fitting import best_thresholds, with_temperature
@@ -400,10 +401,13 @@ def test_prediction_sets_are_chosen_on_validation_rows_and_only_shown_on_others(
     assert "need 33 labelled rows of each label" in picture.note.text()
     assert not picture.use.isEnabled() and picture.figure() is None
     picture.coverage.setValue(0.8)
-    decisions = record_decisions(picture)
+    decisions, changes = record_decisions(picture), []
+    picture.decided.connect(changes.append)
     picture.use.click()
     sets = decisions[-1].sets
     assert (sets.coverage, sets.by_class) == (0.8, True)
+    with pytest.raises(StudioError, match="another temperature"):
+        changes[-1](PredictionSettings(temperature=2.0))
     info = predictions.info.model_copy(update={"sets": sets})
     picture.show_measured(PredictionSetsPicture.measure(Predictions(info, predictions.table)))
     assert picture.coverage.value() == 0.8 and picture.by_class.isChecked()

@@ -295,6 +295,28 @@ def test_sets_and_numbers_are_merged(data, tmp_path):
         shutil.rmtree(version.folder)
 
 
+def test_spans_of_a_text_that_was_edited_move_with_its_characters(data, tmp_path):
+    book = Codebook(kind="spans", codes=(Code(label="a"),))
+    edits = Edits(codebooks={"spans": book}, coded_column="spans")
+    version = derived(open_dataset(data.folder.parent / "1"), edits)
+    who = share_out(np.arange(ROWS), ("Anna",))
+    write_packet(tmp_path / "p.packet", hand_out(version, who, ("Anna",)))
+    content = read_packet(tmp_path / "p.packet")
+    open_packet(tmp_path / "p.packet", content, "Anna", tmp_path / "a" / "1")
+    opened = open_dataset(tmp_path / "a" / "1")
+    row = texts_of(opened).index("answer 5, “quoted”")
+    cells = {"text": "An answer 5, “quoted”", "spans": '[[3, 9, "a"]]'}
+    coding = {"spans": RowCoding(at=START)}
+    rows = {row: RowEdit(cells=cells, coding=coding)}
+    handed = hand_in(opened, PendingEdits(fingerprint=opened.spec.fingerprint, rows=rows))
+    [line] = handed.rows
+    assert line.texts[0][3:9] == "answer", "the text that was edited goes with its spans"
+    found = take_in(version, [handed])
+    assert found.edits.cells[5]["Anna"] == '[[0, 6, "a"]]'
+    assert [c.row for c in found.conflicts] == [5] and "edited" in found.conflicts[0].text
+    assert take_in(derived(version, found.edits), [handed]).is_empty
+
+
 def test_damaged_and_other_files_are_refused_in_a_sentence(data, packet, tmp_path):
     whole = packet.read_bytes()
     broken = tmp_path / "broken.packet"
@@ -323,7 +345,10 @@ def test_damaged_and_other_files_are_refused_in_a_sentence(data, packet, tmp_pat
     bombs = [{**rows[0], "texts": ["x" * 100_000]}] * 300
     pq.write_table(pa.Table.from_pylist(bombs, schema), broken)  # with a dictionary, small
     assert broken.stat().st_size < 150_000
-    for change in ({"coders": ["Cem"]}, {"texts": ["a", "b"]}, {"chance": 0.0}):
+    for change in (
+        *({"coders": ["Cem"]}, {"texts": ["a", "b"]}, {"texts": [None]}, {"chance": 0.0}),
+        *({"code": None}, {"code": "x" * 201}),
+    ):
         with pytest.raises(BadFile, match="damaged"):
             read_packet(broken)
         table = pa.Table.from_pylist([{**rows[0], **change}], schema)

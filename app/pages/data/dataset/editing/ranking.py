@@ -25,7 +25,7 @@ every 10 labels is as good as after every 5."""
 
 @dataclass(frozen=True)
 class LabelList:
-    """What a list of rows to label was drawn from; `pool` and others are those of `draw_rows`."""
+    """The sample of a list of rows to label; `pool` and others are those of `draw_rows`."""
 
     candidates: Rows
     drawn: Drawn

@@ -485,7 +485,7 @@ class EditsState(QObject):
 
     @property
     def kind(self) -> CodingKind:
-        """What a cell of the label column may hold."""
+        """Kind of the codes in the label column."""
         if self.codebook is not None:
             return self.codebook.kind
         return "label" if count_label_sets(self.spec.labels) is None else "labels"

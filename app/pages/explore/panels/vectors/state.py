@@ -111,7 +111,7 @@ class VectorsState(QObject):
 
     @property
     def static_layer(self) -> int:
-        """Index of the layer beside static vectors, whether or not a text has the word."""
+        """Index of the layer that is compared with static vectors, also if no text has the word."""
         model = self.explore.first.model
         last = model.info.layers if model is not None and model.info is not None else 0
         return last if self._layer is None else min(self._layer, last)

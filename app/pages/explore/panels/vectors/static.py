@@ -1,4 +1,4 @@
-"""Static word vectors beside the embedding rows and the layers: cosines, neighbours, analogies."""
+"""Static word vectors, embedding rows and layers compared: cosines, neighbours, analogies."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -166,7 +166,7 @@ class StaticPage(QWidget):
         self.cosines.setVisible(bool(self.cosines.rows.rows))
 
     def note(self) -> str:
-        """What is missing or unusual in the results."""
+        """A note on missing words and unusual results."""
         state, answer = self._state, self._state.answer
         if state.problem or state.query.problem:
             return state.problem or state.query.problem

@@ -321,8 +321,8 @@ class VectorsView(Panel):
     def _saved_note(self, saved: WordVectorsSaved) -> str:
         text = self.tr("%Ln vector(s) of the word were written to {0}.", "", saved.vectors)
         parts = [text.format(saved.file.name)]
-        if saved.file.suffix == ".npy":
-            parts.append(self.tr("Their texts are in a .csv of that name."))
+        if saved.texts is not None:
+            parts.append(self.tr("Their texts are in {0}.").format(saved.texts.name))
         if saved.unread:
             parts.append(
                 self.tr(

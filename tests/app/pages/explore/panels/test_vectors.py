@@ -221,7 +221,7 @@ def test_vectors_of_the_word_in_many_texts_are_saved(
         qtbot.mouseClick(view.save_bar.run, Qt.MouseButton.LeftButton)
         wait(lambda: view._state.saved is not None and not view._state.saving.is_running)
         assert f"3 vector(s) of the word were written to {name}." in view.note.text()
-    assert "a .csv of that name" in view.note.text()
+    assert ".texts.csv" in view.note.text()
     assert (workers.questions[-1].layer, np.load(tmp_path / "cat.npy").shape) == (1, (3, 16))
     assert pq.read_table(tmp_path / "cat.parquet")["row"].to_pylist() == [1, 3, 3]
     view._state.set_word("dog")
