@@ -42,6 +42,11 @@ def find_checkpoint(given: Path | None) -> Path | None:
     return best_checkpoint(RunFolder(folder.absolute()))
 
 
+def find_checkpoints(given: list[Path] | None) -> list[Path]:
+    """Several models or runs, as `find_checkpoint`."""
+    return [find_checkpoint(path) or path for path in given or ()]
+
+
 def find_folder(given: Path | None) -> Path | None:
     """The folder of a run or a model, by folder or name; any other path as it is.
 

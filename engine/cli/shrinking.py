@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.naming import find_checkpoint
+from engine.cli.naming import find_checkpoints
 from engine.cli.options import AsJson, Run
 from engine.cli.progress import ProgressLine
 from engine.config.tasks import metric_text
@@ -36,7 +36,8 @@ def shrink(
     student: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Another model that learns from the run, by name or folder; may be repeated."
+            help="Another model that learns from the run, by name or folder; may be repeated.",
+            callback=find_checkpoints,
         ),
     ] = None,
     texts: Annotated[
@@ -60,7 +61,7 @@ def shrink(
         run=run.absolute(),
         into=(into or students_folder(run)).absolute(),
         trials=trials,
-        students=tuple((find_checkpoint(path) or path).absolute() for path in student or ()),
+        students=tuple(path.absolute() for path in student or ()),
         texts=None if texts is None else texts.absolute(),
         epochs=epochs,
     )

@@ -73,6 +73,7 @@ def test_rows_are_stored_with_their_cells_and_details(evaluated, tmp_path):
         "step": 3,
         "precision": "",
         "best_metric": "",
+        "sets": None,
         "metrics": evaluated.collector.report().metrics(),
     }
     predictions.write(tmp_path / "some.parquet")

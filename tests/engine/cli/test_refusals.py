@@ -45,6 +45,9 @@ READING = {
     "codebook": [["IN"], ["STORED", "--from", "IN"]],
     "agreement": [["IN"]],
     "split": [["IN"]],
+    "hand-out": [["IN", "--to", "NEW.packet", "--coders", "A,B"]],
+    "hand-in": [["IN", "--to", "NEW.packet"]],
+    "take-in": [["IN", "DATA"], ["STORED", "IN"]],
     "changes": [["IN"]],
     "predict": [
         ["IN", "--model", "MODEL", "--out", "NEW.csv"],
