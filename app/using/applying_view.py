@@ -291,7 +291,7 @@ class OptionsView(QWidget):
     def _status(self) -> str:
         state = self._state
         if state.problem is not None:
-            return str(state.problem.phrase)
+            return translated(state.problem.phrase)
         if state.file is None and state.stored is None and not state.is_loading:
             return self.tr("Choose a file with texts, or a data set.")
         if state.is_loading:

@@ -10,6 +10,7 @@ from app.tasks.prediction_view import PredictionInput
 from app.tasks.text_classification import ClassesView
 from app.theme import SPACE
 from app.timers import debounced
+from app.translation import translated
 from app.using.trying_view import TYPING_PAUSE_MS
 from app.widgets import layouts
 from app.widgets.help import HelpButton
@@ -119,7 +120,7 @@ class DescribingView(QWidget):
 
     def _status(self) -> str:
         if self.state.problem is not None:
-            return str(self.state.problem.phrase)
+            return translated(self.state.problem.phrase)
         if self.state.predicted is not None:
             return ""
         return self.tr(

@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app import background
+from app.translation import translated
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.table_columns import TableColumns
 from engine.errors import StudioError
@@ -104,14 +105,14 @@ class EstimatingState(QObject):
             self.table = found
             labels = found.labels
         else:  # a label may be what is missing
-            self.problem = str(found.phrase)
+            self.problem = translated(found.phrase)
             labels = labels_of(self._cells.get(self.request.hand, ()))
         if self.request.share_of is None:
             self.labels = labels
         self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
-        self.problem = str(background.as_studio_error(error).phrase)
+        self.problem = translated(background.as_studio_error(error).phrase)
         self.changed.emit()
 
 

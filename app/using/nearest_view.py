@@ -106,7 +106,7 @@ class NearestView(QWidget):
     def _status(self) -> str:
         state = self.state
         if state.problem is not None:
-            return str(state.problem.phrase)
+            return translated(state.problem.phrase)
         if state.working is not None:
             return f"{translated(state.working.stage)} …"
         if state.data is None:

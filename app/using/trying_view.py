@@ -7,6 +7,7 @@ from app.tasks import view_class
 from app.tasks.prediction_view import PredictionInput
 from app.theme import SPACE
 from app.timers import debounced
+from app.translation import translated
 from app.using.trying_state import TryingState
 from app.widgets import layouts
 from app.widgets.screen import set_shown
@@ -126,7 +127,7 @@ class TryingView(QWidget):
 
     def _status(self) -> str:
         if self._state.problem is not None:
-            return str(self._state.problem.phrase)
+            return translated(self._state.problem.phrase)
         if self._state.needs_pair:
             return self.tr("Type two texts; their similarity is updated while you type.")
         predicted = self._state.predicted

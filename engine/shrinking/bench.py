@@ -40,6 +40,7 @@ from engine.progress import no_progress
 from engine.results.store import best_checkpoint
 from engine.results.students import read_points, write_points
 from engine.runs.folder import RunFolder
+from engine.runs.snapshots import find_run
 from engine.search.frontier import Tried, next_shape
 from engine.shrinking.measuring import Measuring, Model, load_model
 from engine.tasks.learner import Examples
@@ -76,6 +77,7 @@ class _Student(NamedTuple):
 class _Bench:
     def __init__(self, question: Shrink, emit: Emit) -> None:
         self._question, self._emit = question, emit
+        self._others = _named(question.students)
         run = RunFolder(question.run)
         job = run.job()
         self._job, self._folder = job, question.into
@@ -194,9 +196,9 @@ class _Bench:
     def _next(self) -> _Student | None:
         """The next student; None if all shapes were tried."""
         names = {point.name for point in self._state.points}
-        for other in self._question.students:
-            if other.name not in names:
-                return _Student(other.name, other)
+        for name, other in self._others.items():
+            if name not in names:
+                return _Student(name, other)
         tried = [
             Tried(
                 (point.shape.layers, point.shape.intermediate_size, point.shape.max_length),
@@ -240,18 +242,36 @@ class _Bench:
         return smaller
 
     def _run_of(self, trial: int, student: _Student) -> RunFolder:
-        """The run of a student, created unless it exists."""
-        name = f"student-{trial + 1:02d}"
-        run = RunFolder(self._folder / name)
+        """The run of a student, created unless an interrupted search has begun it."""
+        number = trial + 1
+        while not self._is_of(student, *self._places(number, student)):
+            number += 1
+        run, start = self._places(number, student)
         if run.spec_file.is_file():
             return run
-        start = student.start
-        if student.shape is not None:
-            start = self._folder / "starts" / name
-            if not start.exists():
-                smaller = self._make(student.shape)
-                checkpoint.save(start, smaller.network, smaller.tokenizer, smaller.labels)
-        return RunFolder.create(run.path, self._student_job(name, start, student.shape))
+        if student.shape is not None and not start.exists():
+            smaller = self._make(student.shape)
+            checkpoint.save(start, smaller.network, smaller.tokenizer, smaller.labels)
+        return RunFolder.create(run.path, self._student_job(run.path.name, start, student.shape))
+
+    def _places(self, number: int, student: _Student) -> tuple[RunFolder, Path]:
+        """The run of this number, and the folder of the model that it starts from."""
+        name = f"student-{number:02d}"
+        start = student.start if student.shape is None else self._folder / "starts" / name
+        return RunFolder(self._folder / name), start
+
+    def _is_of(self, student: _Student, run: RunFolder, start: Path) -> bool:
+        """True unless an interrupted search began another student in these folders."""
+        shape, length = student.shape, self._teacher.max_length
+        if shape is not None:
+            length, sizes = shape.max_length, (shape.layers, shape.intermediate_size)
+            info = checkpoint_info(start) if start.exists() else None
+            if info is not None and (info.layers, info.intermediate_size) != sizes:
+                return False
+        if not run.spec_file.is_file():
+            return True
+        job = run.job()
+        return job.base_model == FromCheckpoint(path=start) and job.training.max_length == length
 
     def _student_job(self, name: str, start: Path, shape: Shape | None) -> JobSpec:
         length = self._teacher.max_length if shape is None else shape.max_length
@@ -352,6 +372,25 @@ def shape_name(shape: Shape, teacher: Model) -> Phrase:
 def with_labels(task: TaskSpec, labels: tuple[str, ...]) -> TaskSpec:
     """The task of the teacher with its labels in their order."""
     return task.with_labels(labels) if isinstance(task, LabelledTask) else task
+
+
+def _named(models: Sequence[Path]) -> dict[str, Path]:
+    """Other models by their names, checkpoints of runs by those of the runs.
+
+    Raises StudioError if two have the same name.
+    """
+    named = dict[str, Path]()
+    for model in models:
+        run = find_run(model)
+        name = (model if run is None else run.path).name
+        if name in named:
+            raise StudioError(
+                "Two students have the same name, “{name}”.",
+                "Copy one of them to a folder with another name.",
+                name=name,
+            )
+        named[name] = model
+    return named
 
 
 def _version(file: Path) -> str:

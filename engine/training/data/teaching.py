@@ -43,7 +43,7 @@ def learn_from_teacher(
     assert isinstance(learner, WholeTextLearner)  # a rule of the job
     teacher = checkpoint.load(folder)
     order = _output_order(teacher, learner, folder)
-    length = source.job.training.max_length
+    length = min(source.job.training.max_length, teacher.spec.max_positions)
     outputs = _outputs(teacher, source, length, stage)[:, order]
     learner.taught = True
     phases = []

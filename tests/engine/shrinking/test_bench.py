@@ -56,14 +56,18 @@ def test_a_search_measures_students_that_export_and_continues(question, tmp_path
     # another file of texts, and another model as a student, count from then on
     other = tmp_path / "other.txt"
     other.write_text("a warm story\n", encoding="utf-8")
+    interrupted = RunFolder.create(question.into / "student-03", job)  # of another student
     update = {"trials": 3, "texts": other, "students": (best_checkpoint(run),)}
     third = shrink(question.model_copy(update=update))
     assert [point.shape for point in third.points[len(again.points) :]][:1] == [None]
-    newest = RunFolder(question.into / "student-03").job()
+    assert third.points[len(again.points)].name == "student-01" and not [*interrupted.milestones()]
+    newest = RunFolder(question.into / "student-04").job()
     assert newest.data.path.parent != texts
     assert newest.base_model.path == best_checkpoint(run)
     exported = export(Export(checkpoint=students[0].checkpoint, into=tmp_path / "exported"))
     assert exported.report.weights_equal
+    with pytest.raises(StudioError, match="same name, “student-01”"):
+        shrink(question.model_copy(update={"students": (best_checkpoint(run),) * 2}))
     # another teacher does not get these students
     state = question.into / POINTS
     stored = json.loads(state.read_text())

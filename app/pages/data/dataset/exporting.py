@@ -147,7 +147,7 @@ class ExportFields(QWidget):
         self.losses.setText(translated(sentence))
 
     def _show_problem(self, error: BaseException) -> None:
-        self.losses.setText(str(background.as_studio_error(error).phrase))
+        self.losses.setText(translated(background.as_studio_error(error).phrase))
 
     def _read_columns(self) -> None:
         """Offer all columns once it is known whether rows were coded."""

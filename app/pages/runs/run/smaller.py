@@ -120,11 +120,11 @@ class SmallerState(QObject):
 
     def _on_refused(self, refusal: Refused) -> None:
         self._worker, self.working = None, None
-        self.problem = str(refusal.phrase)
+        self.problem = translated(refusal.phrase)
         self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
-        self.problem = str(background.as_studio_error(error).phrase)
+        self.problem = translated(background.as_studio_error(error).phrase)
         self.changed.emit()
 
 
