@@ -13,7 +13,7 @@ from app.widgets import layouts
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, height_of_lines, one_line
-from app.widgets.text.reading_room import ReadingRoom
+from app.widgets.text.passages_view import PassagesView
 from app.widgets.text.word_effects import WordRow, tint_effects
 from engine.config.tasks import TASKS, get_head
 
@@ -36,8 +36,8 @@ class TryingView(QWidget):
         self.prediction = view_class(state.task)()
         self.prediction.choices_typed.connect(state.set_endings)
         self.status = Text("", "muted")
-        self.reading_room = ReadingRoom()
-        self.reading_room.chosen.connect(state.choose_passage)
+        self.passages_view = PassagesView()
+        self.passages_view.chosen.connect(state.choose_passage)
         self.words_title = Text("", "strong")
         self.words = WordRow(self.tr("Words and their effects"))
         self.words_note = Text("", "muted")
@@ -60,7 +60,7 @@ class TryingView(QWidget):
         for part in (
             self.status,
             self.prediction,
-            self.reading_room,
+            self.passages_view,
             self.words_title,
             self.words,
             self.words_note,
@@ -114,9 +114,9 @@ class TryingView(QWidget):
         is_unsure = bool(self.status.text()) and shown
         self.status.set_style("bad" if state.problem else "warn" if is_unsure else "muted")
         passages = state.predicted.passages if state.predicted is not None else ()
-        set_shown(self.reading_room, bool(passages))
+        set_shown(self.passages_view, bool(passages))
         if passages:
-            self.reading_room.show_passages((state.text, state.pair), passages, state.passage)
+            self.passages_view.show_passages((state.text, state.pair), passages, state.passage)
         has_words = bool(state.words)
         self.words_title.setText(self._title())
         self.words_title.setVisible(has_words)

@@ -325,7 +325,7 @@ class SettingsStep(QWidget):
             template = self.tr("Max. length is {0} tokens; no input in the sample is longer.")
             return template.format(max_length)
         template = self.tr(
-            "About {1} % of the inputs are longer than {0} tokens; truncated, {2} % of all words "
+            "About {1} % of the inputs are longer than {0} tokens; truncated, {2} % of all tokens "
             "are never read."
         )
         unread = result.lengths.fraction_unread(max_length)

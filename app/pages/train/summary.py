@@ -260,7 +260,7 @@ def _length_warnings(choices: Choices, lengths: Lengths | None) -> Iterator[Caut
     if fraction > SOME_TRUNCATED and choices.task.truncates:
         template = tr(
             "About {share} % of the inputs are longer than {length} tokens and are truncated:"
-            " {unread} % of all words are never read."
+            " {unread} % of all tokens are never read."
         )
         length = choices.training.max_length
         unread = round(100 * lengths.fraction_unread(length))

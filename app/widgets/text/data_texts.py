@@ -36,7 +36,7 @@ def targets_text(spec: DatasetSpec) -> str:
         return tr("questions with answers")
     if mapping.tags is not None:
         if spec.has_text_spans:
-            return tr("%Ln label(s) of spans", len(spec.spans))
+            return tr("%Ln span label(s)", len(spec.spans))
         return tr("%Ln type(s) of tags", len(spec.spans))
     if mapping.flags:
         return tr("%Ln label(s), any number per row", len(mapping.flags))

@@ -87,7 +87,7 @@ class LabelsCard(Card):
     ) -> None:
         """Show how many spans of characters with each label `column` has."""
         self.show_spans(spans, column, 0)
-        self.title.setText(self.tr("%Ln label(s) of spans", "", len(spans)))
+        self.title.setText(self.tr("%Ln span label(s)", "", len(spans)))
         parts = [self.tr("Spans in the column “{0}”, by label.").format(column[:100])]
         if overlaps:
             parts.append(self.tr("%Ln span(s) overlap a longer one.", "", overlaps))

@@ -276,7 +276,7 @@ def test_windows_are_offered_for_long_texts_with_the_words_that_truncation_never
     length = wizard.state.choices.training.max_length
     assert f"About 20 % of the inputs are longer than {length} tokens" in step.length.text()
     unread = 100 * 2 * (576 - length) / (64 * 8 + 576 * 2)
-    assert f"{number_text(round(unread, 1))} % of all words" in step.length.text()
+    assert f"{number_text(round(unread, 1))} % of all tokens" in step.length.text()
     form = step.tasks["text_classification"]
     shown = {name for name, field in form.fields.items() if not field.isHidden()}
     assert "long_texts" in shown and not shown & {"doc_stride", "aggregate", "windows_per_text"}

@@ -29,7 +29,7 @@ from app.widgets.screen import set_shown
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import decimal
-from app.widgets.text.reading_room import ReadingRoom
+from app.widgets.text.passages_view import PassagesView
 from app.widgets.text.word_effects import WordRow, tint_effects
 from engine.config.tasks import get_head
 from engine.messages.explore.attribution import Attribute
@@ -205,7 +205,7 @@ class PredictionPane(QWidget):
         self._state, self._effects = state, effects
         self.views: dict[str, PredictionView] = {}
         self.effects_views: dict[str, EffectsView] = {}
-        self.reading_rooms: dict[str, ReadingRoom] = {}
+        self.passages_views: dict[str, PassagesView] = {}
         self._passages: tuple[Passage, ...] = ()
         self._passage = 0  # index of the chosen one
         self._areas: dict[str, QWidget] = {}
@@ -233,15 +233,15 @@ class PredictionPane(QWidget):
 
     def _show_passages(self, answer: Predicted) -> None:
         """Show the passages of a long text; first the one with the largest effect."""
-        room = self.reading_rooms[answer.task]
-        set_shown(room, bool(answer.passages))
+        passages = self.passages_views[answer.task]
+        set_shown(passages, bool(answer.passages))
         if not answer.passages:
             return
         if answer.passages != self._passages:
             effects = [passage.effect for passage in answer.passages]
             self._passages, self._passage = answer.passages, effects.index(max(effects))
         side = self._state.side
-        room.show_passages((side.text, side.pair or ""), self._passages, self._passage)
+        passages.show_passages((side.text, side.pair or ""), self._passages, self._passage)
 
     def _choose_passage(self, index: int) -> None:
         self._passage = index
@@ -257,9 +257,9 @@ class PredictionPane(QWidget):
             view.show_choices(self._state.choices)
             view.choices_typed.connect(self._state.set_choices)
             content = QWidget()
-            room = self.reading_rooms[task] = ReadingRoom()
-            room.chosen.connect(self._choose_passage)
-            column = layouts.column(view, room, parent=content)
+            passages = self.passages_views[task] = PassagesView()
+            passages.chosen.connect(self._choose_passage)
+            column = layouts.column(view, passages, parent=content)
             if can_be_explained(task):
                 self.effects_views[task] = EffectsView(self._effects)
                 column.addWidget(self.effects_views[task])

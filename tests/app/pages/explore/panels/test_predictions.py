@@ -313,12 +313,12 @@ def test_the_passage_with_the_largest_effect_on_a_long_text_is_marked(page, home
     )
     predictions = ranked(("good", 0.75), ("bad", 0.25))
     answer(page, explorer, task=CLASSES, predictions=predictions, passages=passages)
-    room = page.bench.docks["predictions"].panel.sides[0].reading_rooms[CLASSES]
-    assert room.row.chosen == 1 and "Passage 2 of 3" in room.note.text()
-    room.row.word_picked.emit(2)
-    selections = room.text.extraSelections()
+    passages = page.bench.docks["predictions"].panel.sides[0].passages_views[CLASSES]
+    assert passages.row.chosen == 1 and "Passage 2 of 3" in passages.note.text()
+    passages.row.word_picked.emit(2)
+    selections = passages.text.extraSelections()
     assert [selection.cursor.selectedText() for selection in selections] == ["sat"]
     page.text.set_text("a dog sat")
     wait(lambda: explorer.questions[-1].text == "a dog sat")
     answer(page, explorer, task=CLASSES, predictions=predictions)
-    assert room.isHidden()
+    assert passages.isHidden()

@@ -19,7 +19,7 @@ MAX_SHOWN = 48  # passages, those with the largest effects
 LINES = 9  # of the text; the rest scrolls
 
 
-class ReadingRoom(QWidget):
+class PassagesView(QWidget):
     """Passages in the order of the text; the chosen one is marked in it.
 
     Signals:
@@ -76,9 +76,12 @@ class ReadingRoom(QWidget):
         else:
             alone = self.tr("alone {0}").format(numbers.decimal(passage.value))
         weight = self.tr("weight {0}").format(numbers.percent(passage.weight))
-        effect = self.tr("masked, the score falls by {0}").format(
-            numbers.decimal(passage.effect, 2)
+        template = (
+            self.tr("masked, the score falls by {0}")
+            if passage.effect >= 0
+            else self.tr("masked, the score rises by {0}")
         )
+        effect = template.format(numbers.decimal(abs(passage.effect), 2))
         return f"{place}: {alone} · {weight} · {effect}."
 
 

@@ -1,4 +1,4 @@
-"""The reading room of a long text: its passages, the one that decided, and the words in it."""
+"""The passages of a long text: the one that decided, and the words in it."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
-from app.widgets.text.reading_room import MAX_SHOWN, ReadingRoom
+from app.widgets.text.passages_view import MAX_SHOWN, PassagesView
 from engine.messages.explore.prediction import Passage, Predicted
 from engine.messages.explore.text import LabelProbability, Prediction
 from tests.app.pages.explore.conftest import FakeExplorer
@@ -60,39 +60,39 @@ def answer(view: TryingView, effects: list[float]) -> FakeExplorer:
     return explorer
 
 
-def marked_text(room: ReadingRoom) -> str:
-    [selection] = room.text.extraSelections()
+def marked_text(passages: PassagesView) -> str:
+    [selection] = passages.text.extraSelections()
     return selection.cursor.selectedText()
 
 
 def test_the_passage_with_the_largest_effect_is_marked_and_its_words_are_explained(view, qtbot):
     explorer = answer(view, [0.1, -2.0, 1.5, 0.0])
-    room, state = view.reading_room, view._state
-    assert room.isVisible() and state.passage == 2 and room.row.chosen == 2
-    assert [word.below for word in room.row.shown] == ["+0.10", "−2.00", "+1.50", "+0.00"]
-    assert "Passage 3 of 4" in room.note.text() and "1.5" in room.note.text()
-    marked = marked_text(room)
+    passages, state = view.passages_view, view._state
+    assert passages.isVisible() and state.passage == 2 and passages.row.chosen == 2
+    assert [word.below for word in passages.row.shown] == ["+0.10", "−2.00", "+1.50", "+0.00"]
+    assert "Passage 3 of 4" in passages.note.text() and "1.5" in passages.note.text()
+    marked = marked_text(passages)
     one = state.predicted.passages[2]
-    assert marked == TEXT[one.start : one.end] and room.text.toPlainText() == TEXT
+    assert marked == TEXT[one.start : one.end] and passages.text.toPlainText() == TEXT
     asked = explorer.of_kind("attribute")[-1]
     assert (asked.text, asked.label) == (marked, "warm")
 
-    qtbot.keyClick(room.row, Qt.Key.Key_Left)
-    assert state.passage == 1 and "Passage 2 of 4" in room.note.text()
+    qtbot.keyClick(passages.row, Qt.Key.Key_Left)
+    assert state.passage == 1 and "Passage 2 of 4" in passages.note.text()
     one = state.predicted.passages[1]
     assert explorer.of_kind("attribute")[-1].text == TEXT[one.start : one.end]
-    assert marked_text(room) == TEXT[one.start : one.end]
+    assert marked_text(passages) == TEXT[one.start : one.end]
 
 
 def test_of_many_passages_those_with_the_largest_effects_are_shown(view):
     answer(view, [index / 100 for index in range(100)])
-    texts = [word.text for word in view.reading_room.row.shown]
+    texts = [word.text for word in view.passages_view.row.shown]
     assert len(texts) == MAX_SHOWN - 1 and texts[-1] == "100"
     view._state.choose_passage(0)
-    texts = [word.text for word in view.reading_room.row.shown]
-    assert len(texts) == MAX_SHOWN and texts[0] == "1" and view.reading_room.row.chosen == 0
+    texts = [word.text for word in view.passages_view.row.shown]
+    assert len(texts) == MAX_SHOWN and texts[0] == "1" and view.passages_view.row.chosen == 0
 
 
 def test_a_text_that_is_read_at_once_has_no_passages(view):
     explorer = answer(view, [])
-    assert view.reading_room.isHidden() and explorer.of_kind("attribute")[-1].text == TEXT
+    assert view.passages_view.isHidden() and explorer.of_kind("attribute")[-1].text == TEXT
