@@ -126,7 +126,7 @@ def test_vectors_of_a_word_are_written_with_their_texts(known, tmp_path):
         assert table["word"].to_pylist() == ["film"] * 4 and table["id"].to_pylist() == list("bcee")
         assert table["text"].to_pylist() == [TEXTS[0], TEXTS[1], TEXTS[3], TEXTS[3]]
         assert table["start"].to_pylist() == [8, 19, 0, 5]
-    lines = (tmp_path / "v.csv").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "v.texts.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "row,word,start,end,text,id" and len(lines) == 5
     with pytest.raises(StudioError, match=r"The model has no layer 9\. Choose .* to 3"):
         find_vectors(known.checkpoint, "film", pairs, 9, no_progress)
