@@ -90,10 +90,18 @@ class LayerTimes:
         return "fp16" if 0 < 1.1 * self.fp16 < self.fp32 else "fp32"
 
 
-Measured = Speeds | ThreadSpeeds | AttentionTimes | LayerTimes
-Kind = TypeVar("Kind", Speeds, ThreadSpeeds, AttentionTimes, LayerTimes)
+@dataclass(frozen=True)
+class ProductTimes:
+    """The library that multiplies fp32 faster in training on a CPU."""
+
+    key: str  # device and torch
+    prefers_onednn: bool
+
+
+Measured = Speeds | ThreadSpeeds | AttentionTimes | LayerTimes | ProductTimes
+Kind = TypeVar("Kind", Speeds, ThreadSpeeds, AttentionTimes, LayerTimes, ProductTimes)
 KINDS: dict[str, Callable[..., Measured]] = {
-    kind.__name__: kind for kind in (Speeds, ThreadSpeeds, AttentionTimes, LayerTimes)
+    kind.__name__: kind for kind in (Speeds, ThreadSpeeds, AttentionTimes, LayerTimes, ProductTimes)
 }
 
 

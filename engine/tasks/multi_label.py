@@ -13,6 +13,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.random import Generator
+from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config.prediction import PredictionSettings
@@ -186,8 +187,12 @@ class LabelsCollector(LogitsCollector):
             raise MissingRole("label")
         return report(self.logits, self._targets, self._all_labels, self._thresholds)
 
+    def _probabilities(self) -> NDArray[np.float32]:
+        """float32 [N, C], rounded from float64: the last bit of a float32 depends on N."""
+        return torch.from_numpy(self.logits).double().sigmoid().float().numpy()
+
     def predictions(self) -> list[dict[str, Any]]:
-        probabilities = torch.from_numpy(self.logits).sigmoid().numpy()
+        probabilities = self._probabilities()
         chosen = self._sets(predict_labels(self.logits.astype(np.float64), self._thresholds))
         return [
             {"labels": join_labels(labels)}
@@ -198,7 +203,7 @@ class LabelsCollector(LogitsCollector):
     def row_predictions(self) -> RowPredictions:
         """The probability of a set is the product over all labels, present or absent."""
         logits = self.logits.astype(np.float64)  # [N, C]
-        probabilities = torch.from_numpy(self.logits).sigmoid().numpy()  # [N, C]
+        probabilities = self._probabilities()  # [N, C]
         chosen = predict_labels(logits, self._thresholds)  # [N, C]
         predicted, thresholds = self._sets(chosen), self._thresholds.tolist()
         result = RowPredictions(

@@ -121,8 +121,9 @@ class NumberCollector(LogitsCollector):
 
 
 def activate(logits: Tensor, settings: PredictionSettings) -> Tensor:
-    """The numbers of logits."""
-    return logits.sigmoid() if settings.activation == "sigmoid" else logits
+    """The numbers of logits; by float64, as the last bit of a float32 depends on their count."""
+    is_sigmoid = settings.activation == "sigmoid"
+    return logits.double().sigmoid().to(logits.dtype) if is_sigmoid else logits
 
 
 def value_range(numbers: Sequence[float]) -> tuple[float, float]:

@@ -304,12 +304,13 @@ def choose_coder(content: PacketFile, name: str | None) -> str:
     wanted = (name or (packet.coders[0] if len(packet.coders) == 1 else "")).strip()
     if wanted.casefold() in known:
         return known[wanted.casefold()]
-    raise StudioError(
-        "This packet is for {names}." if not wanted else "{wanted} is none of its coders: {names}.",
-        "Choose who you are; a command takes --coder.",
-        names=", ".join(packet.coders),
-        wanted=wanted[:60],
-    )
+    names = ", ".join(packet.coders)
+    problem = phrase("This packet is for {names}.", names=names)
+    if wanted:
+        problem = phrase(
+            "{wanted} is none of its coders: {names}.", wanted=wanted[:60], names=names
+        )
+    raise StudioError(problem, "Choose who you are; a command takes --coder.")
 
 
 def find_opened(datasets: Path, packet: Packet, coder: str) -> Path | None:

@@ -36,6 +36,11 @@ class Linear(nn.Linear):
         return product
 
 
+def has_onednn(module: nn.Module) -> bool:
+    """True for a layer that oneDNN can multiply: one large enough."""
+    return isinstance(module, Linear) and module.weight.numel() >= MIN_ONEDNN
+
+
 def use_onednn(network: nn.Module, enabled: bool = True) -> None:
     """Multiply with oneDNN in all layers of a network on a CPU, or no longer."""
     for module in network.modules():

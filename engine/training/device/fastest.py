@@ -21,13 +21,19 @@ from engine.errors import is_out_of_memory
 from engine.models.attention import Attention, Layout
 from engine.models.encoder import Encoder
 from engine.models.fast.encoding import attention_shape, plan_batch
-from engine.models.fast.linear import Linear, use_onednn
+from engine.models.fast.linear import Linear, has_onednn, use_onednn
 from engine.models.fast.padded_blocks import AttentionShape
 from engine.models.fast.unpadded import unpad
 from engine.models.network import Network
 from engine.serving.quantized_matmul import onednn_is_faster
 from engine.system import precision
-from engine.system.precision import ATTENTION_METHODS, AttentionTimes, LayerTimes, Precision
+from engine.system.precision import (
+    ATTENTION_METHODS,
+    AttentionTimes,
+    LayerTimes,
+    Precision,
+    ProductTimes,
+)
 from engine.training.device.environment import PRODUCTS, device_name
 from engine.training.device.machine import DTYPES, Machine, describe_device
 
@@ -54,10 +60,22 @@ def choose_products(
         return ""
     if previous is not None and not previous.get(PRODUCTS):
         return ""
-    if previous is None and not onednn_is_faster():
+    if not any(has_onednn(module) for module in network.modules()):
+        return ""
+    if previous is None and not _prefers_onednn(machine):
         return ""
     use_onednn(network)
     return ONEDNN
+
+
+def _prefers_onednn(machine: Machine) -> bool:
+    """Time both libraries, unless known: a repeated run must choose as the first one."""
+    key = f"products, {describe_device(machine.device, machine.threads)}"
+    known = precision.find(ProductTimes, key)
+    if known is None:
+        known = ProductTimes(key, onednn_is_faster())
+        precision.save(known)
+    return known.prefers_onednn
 
 
 def settle_products(network: Network, machine: Machine, products: str) -> str:

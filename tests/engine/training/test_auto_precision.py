@@ -13,7 +13,7 @@ from engine.config.training import HardwareSpec
 from engine.files.home import Home
 from engine.messages.events import Prepared
 from engine.models.attention import Layout
-from engine.models.fast import encoding
+from engine.models.fast import encoding, linear
 from engine.models.fast.padded_blocks import AttentionShape, Ints
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads
@@ -133,8 +133,9 @@ def test_measuring_precisions_changes_no_loss(job, tmp_path, monkeypatch):
     "precision, onednn, multiple", [("fp32", False, 1), ("fp32", True, 32), ("bf16", True, 32)]
 )
 def test_batches_multiplied_by_onednn_have_few_shapes(
-    precision, onednn, multiple, monkeypatch, tmp_path
+    precision, onednn, multiple, unmeasured, monkeypatch, tmp_path
 ):
+    monkeypatch.setattr(linear, "MIN_ONEDNN", 0)
     monkeypatch.setattr(fastest, "onednn_is_faster", lambda: onednn)
     multiples = set[int]()
     original = encoding.unpad

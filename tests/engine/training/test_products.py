@@ -23,7 +23,7 @@ def weights(run):
 
 
 @pytest.mark.parametrize("is_faster", [True, False])
-def test_a_resumed_run_keeps_the_library_of_its_products(monkeypatch, tmp_path, is_faster):
+def test_runs_keep_the_library_of_their_products(unmeasured, monkeypatch, tmp_path, is_faster):
     if not torch.backends.mkl.is_available():
         pytest.skip("there is no choice without MKL")
     calls = []
@@ -49,3 +49,7 @@ def test_a_resumed_run_keeps_the_library_of_its_products(monkeypatch, tmp_path, 
     assert train(job, parts)[0] == "finished"
     assert bool(calls) is is_faster
     assert weights(parts) == weights(whole)
+    again = small.new_run(tmp_path / "again", job)
+    assert train(job, again)[0] == "finished"
+    assert bool(calls) is is_faster, "a repeated run chooses as the first one on this machine"
+    assert weights(again) == weights(whole)
