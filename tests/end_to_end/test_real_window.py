@@ -47,7 +47,7 @@ STEPS = """
     expect "push button:Fine-tune on this…" 60
     key ctrl+3
     window Models
-    key Tab Tab Tab
+    key Tab Tab Tab Tab
     key Down
     key Return
     expect "Network structure" 30
