@@ -17,7 +17,7 @@ from engine.runs.folder import RunFolder
 from tests.app.fake_workers import fake_workers
 from tests.engine.runs import fake_worker
 
-PATIENCE = 20_000  # ms
+PATIENCE = 30_000  # ms
 
 
 class WatchedDispatcher:

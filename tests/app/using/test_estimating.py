@@ -15,7 +15,7 @@ from engine.data.table_columns import TableColumns
 from engine.results.intervals import Interval
 from tests.app.accessible import assert_accessible
 
-PATIENCE = 20_000  # ms
+PATIENCE = 30_000  # ms
 ROWS = 400
 
 

@@ -11,7 +11,7 @@ from engine.files.home import Home
 from engine.serving.network import pack_network
 from engine.serving.quantized_matmul import is_available
 from engine.tasks import precision_agreement
-from engine.tasks.precision_agreement import FOLDER, MIN_EQUAL, equal_fraction
+from engine.tasks.precision_agreement import FOLDER, MAX_LOSS, MIN_EQUAL, equal_fraction
 from engine.tasks.predicting import Predictor
 from tests.engine.fine_tuned import KINDS
 
@@ -57,13 +57,12 @@ def damaged(layers):
 
 
 def test_a_layer_that_changes_the_predictions_stays_exact(tuned, monkeypatch):
-    model, loss = tuned("regression"), 0.02  # few rows, so the score of int8 differs by more
-    monkeypatch.setattr(precision_agreement, "MAX_LOSS", loss)
+    model = tuned("regression")
     monkeypatch.setattr(precision_agreement, "pack_network", damaged({1}))
     predictor = Predictor(model.checkpoint, exact=False)
     measured = predictor.agreement
     assert measured.exact_layers == (1,) and measured.computed == "int8"
-    assert measured.equal >= MIN_EQUAL and abs(measured.score - measured.exact_score) <= loss
+    assert measured.equal >= MIN_EQUAL and abs(measured.score - measured.exact_score) <= MAX_LOSS
     assert str(measured.phrase).endswith("1 layer in fp32.")
 
 

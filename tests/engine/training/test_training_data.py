@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from engine.config.tasks.pretraining import Pretraining
 from engine.progress import no_progress
-from engine.runs.reproducibility import read_reproducibility
 from engine.tasks.evaluating import batches_by_length
 from engine.tasks.rng import rng_for
 from engine.tokenizers.tokenizer import Tokenizer
@@ -16,8 +15,6 @@ from engine.training.context import RunContext
 from engine.training.data.batch_order import BatchOrder
 from engine.training.data.prefetch import batches
 from engine.training.data.training_data import read_rows, tokenise
-from engine.training.device.environment import PRODUCTS
-from engine.training.device.fastest import ONEDNN_MULTIPLE
 from engine.training.setup import set_up
 from engine.worker.train import main as work
 from tests.engine.training import small
@@ -67,8 +64,6 @@ def test_prefetching_changes_no_result(tmp_path, monkeypatch):
     assert work(plain.path) == 0
     setup = set_up(RunContext(job, small.new_run(tmp_path / "other", job)))
     network, steps = setup.network, list(batches(setup.data, 0))
-    if read_reproducibility(plain).environment.get(PRODUCTS):  # as the network of the runs
-        network.encoder.token_multiple = ONEDNN_MULTIPLE
     tokens = [int(step.examples.lengths[step.indices].sum()) for step in steps]
     monkeypatch.setattr(
         loop, "batches", lambda data, first, *_: batches(data, first, True, network)

@@ -18,7 +18,7 @@ from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.data.dataset.test_view import open_view, store
 
-PATIENCE = 20_000  # ms
+PATIENCE = 30_000  # ms
 
 
 def marks(page) -> list[str]:

@@ -37,7 +37,7 @@ WORDS = (
 SPEC = BertSpec(
     vocab_size=len(WORDS), hidden_size=16, layers=3, heads=2, intermediate_size=32, max_positions=32
 )
-PATIENCE = 20_000  # ms
+PATIENCE = 30_000  # ms
 
 
 def make_model(

@@ -11,7 +11,7 @@ from app.studio import Studio
 from engine.record.runs import find_run
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
-PATIENCE = 20_000  # ms
+PATIENCE = 30_000  # ms
 
 
 def names(page: RunsPage) -> list[str]:

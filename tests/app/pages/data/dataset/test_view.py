@@ -30,7 +30,7 @@ from tests.app.asking import question
 from tests.app.pages.train.conftest import write_model
 from tests.often import times
 
-PATIENCE = 20_000  # ms
+PATIENCE = 30_000  # ms
 
 
 def store(page: DataPage, file: Path) -> Path:

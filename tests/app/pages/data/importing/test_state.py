@@ -16,7 +16,7 @@ from engine.config.dataset import Cleaning, Mapping
 from engine.data.datasets.store import open_dataset
 from tests.app.pages.train.conftest import write_model
 
-PATIENCE = 20_000  # ms
+PATIENCE = 30_000  # ms
 
 
 class Import:

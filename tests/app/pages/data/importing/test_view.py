@@ -22,7 +22,7 @@ from tests.app.alt_keys import assert_distinct_keys
 from tests.engine.data.formats.hostile import CASES
 from tests.often import times
 
-PATIENCE = 20_000  # ms
+PATIENCE = 30_000  # ms
 MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
 
 
