@@ -2,7 +2,7 @@
 
 import torch
 
-from engine.config.codebook import Code
+from engine.config.codebook import MAX_LABEL, Code
 from engine.config.tasks import FIRST_TASK
 from engine.errors import StudioError
 from engine.messages.explore.prediction import (
@@ -19,8 +19,6 @@ from engine.tasks.inputs import encode_question
 from engine.tasks.learner import ranked_labels
 from engine.tasks.next_rows import code_probabilities
 from engine.tasks.similarity import sentence_vectors
-
-MAX_LABEL = 200  # characters, as in `Code`
 
 
 @torch.inference_mode()

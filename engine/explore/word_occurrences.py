@@ -16,13 +16,12 @@ from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
 from engine.explore.word_vectors import find_occurrences, hidden_states, tokens_between
 from engine.files.table_files import check_suffix, write_table
-from engine.messages.explore.word_vectors import TEXTS, SaveWordVectors, WordVectorsSaved
+from engine.messages.explore.word_vectors import SUFFIXES, TEXTS, SaveWordVectors, WordVectorsSaved
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.progress import ProgressCallback
 from engine.tasks.similarity import save_array, vector_table
 
-SUFFIXES = (".parquet", ".npy", ".jsonl")
 VECTOR = "vector"
 REPORTED = 50  # texts between reports
 

@@ -11,6 +11,7 @@ from engine.messages.explore.text_set import SetAnswer, SetQuestion
 from engine.messages.question import Answer
 
 TOP = 20  # neighbours by default
+SUFFIXES = (".parquet", ".npy", ".jsonl")  # of saved vectors, the default first
 TEXTS = ".texts.csv"  # of the file next to a .npy, with the texts of its rows
 
 

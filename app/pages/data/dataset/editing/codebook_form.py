@@ -8,7 +8,7 @@ from app.theme import CHART, SPACE, px
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import ComboBox
 from app.widgets.text.labels import Text, tooltip
-from engine.config.codebook import Code
+from engine.config.codebook import MAX_LABEL, Code
 
 WIDTH, KEY_WIDTH, TEXT_HEIGHT = 400, 70, 64  # px
 MAX_DEFINITION = 5_000  # characters
@@ -23,7 +23,7 @@ class CodeForm(QWidget):
         super().__init__()
         self._is_showing = False
         self.label, self.key = QLineEdit(), QLineEdit()
-        self.label.setMaxLength(200)
+        self.label.setMaxLength(MAX_LABEL)
         self.key.setMaxLength(20)
         self.key.setFixedWidth(px(KEY_WIDTH))
         self.key.setToolTip(

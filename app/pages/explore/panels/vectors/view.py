@@ -30,10 +30,9 @@ from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal, size
-from engine.messages.explore.word_vectors import WordVectorsSaved
+from engine.messages.explore.word_vectors import SUFFIXES, WordVectorsSaved
 
 DIGITS = 3
-SUFFIXES = (".parquet", ".npy", ".jsonl")  # of saved vectors, the default first
 EXAMPLE = (  # a word with two meanings, and texts with it; the help page has their cosines
     "stick",
     "She poked the fire with a stick.",
