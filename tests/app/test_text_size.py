@@ -1,6 +1,7 @@
 """The text size of the window: chosen by keys, kept, and followed by all that holds text."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -68,6 +69,10 @@ def test_fonts_limits_icons_and_rows_follow_and_return(parts, resize_text, perce
     assert measures(parts) == pytest.approx(before, abs=0.6)
 
 
+def assert_whole(root: QWidget, place: object) -> None:
+    assert list(cut_texts(root)) == [], place
+
+
 def assert_nothing_is_cut(qtbot: Any, window: MainWindow, name: object, percent: int) -> None:
     """Fail if a text is cut, or if a page scrolls: at 100 %, or to the side at 150 %."""
     area = window.page_area
@@ -76,7 +81,7 @@ def assert_nothing_is_cut(qtbot: Any, window: MainWindow, name: object, percent:
         for _ in range(5):
             qtbot.wait(1)
         assert window.size().toTuple() == size
-        assert list(cut_texts(window.stack)) == [], (name, size)
+        qtbot.waitUntil(partial(assert_whole, window.stack, (name, size)))  # cards are filled late
         scrolled = area.widget().size() - area.viewport().size()
         lengths = [max(0, length) for length in scrolled.toTuple()]
         assert percent > 100 or lengths == [0, 0], (name, size, lengths)
