@@ -98,7 +98,10 @@ def onnx_code(
 def _row(example: Example) -> list[str]:
     """A row with the columns that the templates join; nothing without a template."""
     names = [name for text in example.templates for name in template_columns(text) or (text,)]
-    return [f"row = {dict(zip(names, names, strict=True))!r}  # by column"] if names else []
+    if not names:
+        return []
+    row = dict(zip(names, names, strict=True))
+    return [f"row = {row!r}  # by column; leave out what introduces an empty cell"]
 
 
 def _joined(template: str) -> str:

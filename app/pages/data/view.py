@@ -169,8 +169,11 @@ class DataPage(QWidget):
     def import_from(self, paths: Sequence[Path], fetched: Fetched | None = None) -> None:
         """Show the import page for these files, or open packets; `fetched` has the splits of files
         from the hub."""
-        if any(is_packet(path) for path in paths):
-            self.packets.open([path for path in paths if is_packet(path)])
+        if packets := [path for path in paths if is_packet(path)]:
+            self.packets.open(packets)
+            if others := [path.name for path in paths if path not in packets]:
+                text = self.tr("Not imported, as packets are opened on their own: {0}.")
+                self._studio.notices.info(text.format(", ".join(others)))
             return
         self._studio.history.leave()
         self._read_models()

@@ -289,10 +289,12 @@ class SmallerDialog(Dialog):
         if best is None:
             share = numbers.percent(CLOSE, 0)
             return self.tr("No smaller model keeps {0} of the score yet.").format(share)
-        teacher = shrunk.points[0]
-        return self.tr("{0} keeps {1} of the score at {2} of the size, {3} times as fast.").format(
+        teacher, metric = shrunk.points[0], f"validation_{shrunk.metric}"
+        scores = (run_texts.metric_value(metric, p.score) for p in (best, teacher))
+        template = self.tr("{0}: {1} against {2}, {3} of the size, {4} times as fast.")
+        return template.format(
             point_name(best),
-            numbers.percent(best.score / teacher.score),
+            *scores,
             numbers.percent(best.bytes / teacher.bytes),
             numbers.decimal(best.times, 1),
         )

@@ -132,7 +132,8 @@ def test_a_packet_goes_out_is_coded_by_two_and_comes_back(
     page.dataset.packets.take_in([packet])
     qtbot.waitUntil(lambda: "no codes yet" in shown_notice(studio), timeout=PATIENCE)
     packet.write_bytes(packet.read_bytes()[:-9])
-    page.import_from([packet])
+    page.import_from([packet, packet.with_name("more.csv")])
+    assert any("more.csv" in notice.as_text() for notice in studio.notices.shown)
     qtbot.waitUntil(lambda: "damaged" in shown_notice(studio), timeout=PATIENCE)
 
 
