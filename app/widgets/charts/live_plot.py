@@ -213,7 +213,10 @@ class _Axis(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
         label_size = 60 if self.orientation == "bottom" else 18  # px of a label
         count = max(1, min(TICKS, int(size / label_size)))
         high -= (high - low) * label_size / 2 / max(size, label_size)  # no label reaches over it
-        return [(1.0, self.shown.ticks(low, high, count))]
+        ticks = self.shown.ticks(low, high, count)
+        if len(ticks) > 2 and (ticks[1] - ticks[0]) * size < label_size * (high - low):
+            ticks = [ticks[0], ticks[-1]]  # too close; coarser ones would be fewer than two
+        return [(1.0, ticks)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         return self.shown.labels(values)

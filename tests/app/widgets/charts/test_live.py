@@ -291,3 +291,13 @@ def test_a_chart_of_percentages_has_no_tick_above_100(curve):
     chart = curve.chart()
     ticks = chart.y.ticks(*chart.y.limits)
     assert len(ticks) > 1 and max(ticks) == 1.0, ticks
+
+
+def test_labels_of_a_low_chart_do_not_overlap(curve):
+    curve.set_series("loss", [1, 2], [1.1, 0.33])
+    curve.draw_now()
+    axis = curve.plot.getAxis("left")
+    for size in range(20, 200):
+        ((_, ticks),) = axis.tickValues(0.3, 1.1, size)
+        span = 0.8 * (1 - 9 / size)
+        assert len(ticks) == 2 or (ticks[1] - ticks[0]) * size >= 18 * span, (size, ticks)
