@@ -18,7 +18,6 @@ from typing import Any
 
 from benchmarks import harness
 
-ASSETS = Path("../shared/assets")
 WINDOW, READ = 128, 512  # tokens of a window; tokens that truncation reads
 WORDS = 600  # of a document
 NAMES = ("Ann Reed", "the miller", "Mr. Cole", "the two sisters", "the railway", "John Hale")
@@ -44,7 +43,7 @@ def main(arguments: list[str]) -> None:
 
 def _options(part: str) -> argparse.ArgumentParser:
     options = harness.parser(f"long_texts {part}", __doc__)
-    options.add_argument("--assets", type=Path, default=ASSETS)
+    options.add_argument("--assets", type=Path, required=True, help="a folder with corpora")
     options.add_argument("--model", type=Path, help="Default: the tiny BERT of the assets.")
     options.add_argument("--work", type=Path)
     return options

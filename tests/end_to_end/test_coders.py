@@ -22,7 +22,6 @@ from engine.results.agreement import agreement
 from tests.end_to_end.test_circle_window import BAD, GOOD
 from tests.end_to_end.test_real_window import pytestmark as needs_a_screen
 
-QUESTIONS = Path("../shared/assets/datasets/trec-qc/train.txt")
 MEANINGS = {  # of the classes of the questions, Li and Roth 2002
     "ABBR": "abbreviation and what it stands for",
     "DESC": "description, definition, reason or manner: what is it, why, how",
@@ -68,10 +67,11 @@ def made_up() -> Answers:
     return Answers(rows, {"good": "they like it", "bad": "they do not"}, 20, 10)
 
 
-def real() -> Answers:
+def real(assets: Path) -> Answers:
     """3,000 questions; the months have other shares of the labels."""
     rng = random.Random(4)
-    lines = QUESTIONS.read_text(encoding="latin-1").splitlines()
+    questions = assets / "datasets" / "trec-qc" / "train.txt"
+    lines = questions.read_text(encoding="latin-1").splitlines()
     pairs = [
         (text, first.partition(":")[0]) for first, _, text in (x.partition(" ") for x in lines)
     ]
@@ -221,9 +221,8 @@ def test_two_coders_agree_on_labels_without_a_server(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not QUESTIONS.is_file(), reason="the questions are missing")
-def test_questions_are_coded_and_a_model_is_compared_with_the_coders(tmp_path):
-    answers = real()
+def test_questions_are_coded_and_a_model_is_compared_with_the_coders(assets, tmp_path):
+    answers = real(assets)
     codes = begin(tmp_path, answers)
     take_in(tmp_path, codes, TRAIN)
     check_version(tmp_path, answers, codes)
