@@ -169,6 +169,8 @@ def suggest_labels(
     neither the rows nor the codebook have two.
     """
     rows = CodedRows(dataset, question.labels, question.codebook)
+    for row in question.rows:  # none is suggested its own label
+        rows.known.pop(row, None)
     stage = phrase("Reading the rows with the model")
     without = rows.without
     indices = np.array(question.rows, dtype=np.int64) if question.rows else without

@@ -65,6 +65,13 @@ def test_a_model_without_classes_learns_from_labelled_rows(tmp_path, tuned):
         assert all(0.5 < s.probability <= 1 for s in result.suggestions)
 
 
+def test_a_labelled_row_is_not_suggested_its_own_label(tmp_path, tuned):
+    rows = [f"{WORDS[kind]} {n},{kind}" for n in range(2) for kind in WORDS]
+    data = import_rows(tmp_path, [*rows, "zebras gallop over mountains,odd"])
+    (given,) = ask(data, tuned("regression").checkpoint, "file", rows=(len(rows),)).suggestions
+    assert given.row == len(rows) and given.label in WORDS
+
+
 def test_labels_given_since_the_version_are_learned_and_rows_are_ordered_as_asked(tmp_path, tuned):
     kinds = [kind for n in range(30) for kind in WORDS]
     data = import_rows(tmp_path, [f"{WORDS[kind]} {n}," for n, kind in enumerate(kinds)])
