@@ -286,7 +286,7 @@ def _output_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
 
 
 def _windows_of_tokens(task: WindowedTask, tags: str, tokens: str, label: str) -> list[str]:
-    """Lines that print each token with its label from the window where it is furthest inside.
+    """Lines that print each token with its label, from the window with the most context.
 
     `tags` and `tokens` are those of window `n`, as lists with [CLS] and [SEP]; `label` is the name
     of a `tag`.

@@ -94,7 +94,7 @@ def narrow_feed_forward(network: Network, size: int, sample: Iterable[Input]) ->
 
 
 def can_lose_tokens(tokenizer: Tokenizer) -> bool:
-    """True for WordPiece with marks, where a word whose token is cut becomes shorter tokens."""
+    """True for WordPiece with marks, which splits the word of a removed token into shorter ones."""
     vocabulary = tokenizer.vocabulary
     return isinstance(vocabulary, WordPiece) and vocabulary.marked
 

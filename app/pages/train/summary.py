@@ -237,7 +237,7 @@ def _data_warnings(choices: Choices) -> Iterator[Caution]:
 
 
 def _few_validation_rows(choices: Choices, spec: DatasetSpec) -> str:
-    """What so few rows say about a score; “” for enough rows, and for none."""
+    """Interval of a score on few validation rows, in words; “” for enough rows, and for none."""
     unlabelled = unlabelled_rows(spec, choices.task).get("validation", 0)
     rows = spec.rows.get("validation", 0) - unlabelled
     if not 0 < rows < FEW_VALIDATION_ROWS:

@@ -261,7 +261,7 @@ def tag_spans(
 
 
 def tag_alike(text: str, *codes: Sequence[TextSpan]) -> list[list[str]]:
-    """The BIO tags of the same words by several codes: a word is split where a span of any ends."""
+    """BIO tags of several codes on the same words, which are split at the ends of all spans."""
     flat = [
         flat_spans([trim_span(text, span) for span in valid_spans(text, spans, [])])
         for spans in codes

@@ -132,15 +132,14 @@ def _span_codebook(collected: SourceRows, mapping: Mapping) -> dict[str, Codeboo
 
 @contextmanager
 def _no_empty_folder(folder: Path) -> Iterator[None]:
-    """Remove a folder that the block makes and leaves empty if it raises: its name stays free."""
+    """Remove a folder that the block makes and leaves empty, so that its name stays free."""
     is_new = not folder.exists()
     try:
         yield
-    except BaseException:
+    finally:
         if is_new:
             with suppress(OSError):  # not empty, or not made
                 folder.rmdir()
-        raise
 
 
 def _older_version(folder: Path, version: int) -> DatasetSpec | None:
