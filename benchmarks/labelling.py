@@ -48,7 +48,7 @@ def _light_model(folder: Path, name: str, rows: int) -> tuple[Any, NDArray[np.in
 
 
 def order(arguments: list[str]) -> None:
-    from engine.tasks.next_rows import margins
+    from engine.tasks.row_orders import margins
 
     options = _options("order", arguments, seeds=2)
     print(harness.table_head("data set", "ranked", *(f"{n} labels" for n in STOPS)))

@@ -17,8 +17,8 @@ from engine.tasks import checkpoint_learner
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import encode_question
 from engine.tasks.learner import ranked_labels
-from engine.tasks.next_rows import code_probabilities
 from engine.tasks.similarity import sentence_vectors
+from engine.tasks.zero_shot import code_probabilities
 
 
 @torch.inference_mode()

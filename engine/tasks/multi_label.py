@@ -150,6 +150,14 @@ class MultiLabelLearner(WholeTextLearner):
             self.task.kind, self._labels, logits[0].sigmoid(), inputs, predicted, passages
         )
 
+    def describe_output(self, output: Tensor) -> dict[str, Any]:
+        """The most probable of the predicted labels; of all if none is predicted."""
+        probabilities, limits = output.sigmoid(), thresholds(self.prediction, self._labels)
+        chosen = torch.from_numpy(predict_labels(output[None].cpu().numpy(), limits)[0])
+        among = torch.where(chosen, probabilities, -1.0) if chosen.any() else probabilities
+        best = int(among.argmax())
+        return {"label": self._labels[best], "value": float(probabilities[best])}
+
     def baselines(self) -> tuple[Baseline, ...]:
         return (
             Baseline("majority", "Majority", whole_text_baseline(frequencies)),

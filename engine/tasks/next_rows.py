@@ -12,17 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.codebook import Code, Codebook
-from engine.config.dataset import SPLITS
-from engine.data.columns.label_sets import (
-    count_label_sets,
-    join_labels,
-    parse_flags,
-    parse_label_sets,
-)
+from engine.data.columns.label_sets import join_labels, parse_label_sets
 from engine.data.columns.tags import are_spans, tag_type
 from engine.data.columns.text_spans import format_spans, spans_of_tags
 from engine.data.columns.words import join_words
-from engine.data.datasets.codebooks import codebook_of
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
@@ -41,23 +34,19 @@ from engine.progress import ProgressCallback
 from engine.results.gain import estimate_gain, learning_curve
 from engine.results.light_model import LightModel
 from engine.tasks import checkpoint_learner
+from engine.tasks.coded_rows import CodedRows, joined_texts
 from engine.tasks.evaluating import collect_predictions
-from engine.tasks.similarity import sentence_vectors
+from engine.tasks.inputs import max_tokens
+from engine.tasks.row_orders import margins, mean_binary_entropy, most_diverse
 from engine.tasks.token_classification import TagCollector
 from engine.tasks.vector_cache import text_vectors
+from engine.tasks.zero_shot import code_probabilities
 
 MAX_SUGGESTIONS = 1_000
-MAX_LENGTH = 128  # tokens of a row that a fine-tuned model predicts
 BATCH = 32  # rows
-BLOCK = 256  # labelled rows compared at a time
 COSINE_WEIGHT = 3.0  # of the cosine of a pair among its features
-SHARPNESS = 14.0
-"""Of probabilities from the codebook: with MiniLM on trec-qc, subj and sst2, their mean over 800
-rows is then within 6 points of the accuracy (54, 79, 65 %)."""
 
 Report = Callable[[str, int, int], None]
-Labels = dict[int, tuple[str, ...]]
-"""Labels by row; a row of sets may have none."""
 
 
 class Scored(NamedTuple):
@@ -75,85 +64,6 @@ class Scored(NamedTuple):
     uncertainty: NDArray[np.float64]
     by_label: NDArray[np.float64]
     names: Sequence[str]
-
-
-class CodedRows:
-    """The rows of a version, and the labels known of them."""
-
-    def __init__(
-        self, dataset: Dataset, given: dict[int, str], codebook: Codebook | None = None
-    ) -> None:
-        """Read the labels.
-
-        Args:
-            given: labels given since the version, as in a cell; “” removes one.
-            codebook: None: that of the version.
-        """
-        self._dataset, self._mapping = dataset, dataset.spec.mapping
-        self._given, self._unlabelled = given, dataset.unlabelled()
-        self.codebook = codebook or codebook_of(dataset.spec)
-        self.has_tags = self._mapping.tags is not None
-        self.has_text_spans = dataset.spec.has_text_spans
-        self.has_sets = (
-            self.codebook.kind == "labels"
-            if self.codebook is not None
-            else bool(self._mapping.flags) or count_label_sets(dataset.spec.labels) is not None
-        )
-        if not (self.has_tags or self._mapping.flags or self._mapping.label):
-            raise StudioError(
-                "The rows have no column of labels.",
-                "Choose a data set whose rows have labels or tags.",
-            )
-        self.known: Labels = {} if self.has_tags else self._known()
-
-    @property
-    def without(self) -> NDArray[np.int64]:
-        """Rows without a label, int64 [N], ascending."""
-        given = np.array([*self._given], dtype=np.int64)
-        removed = [row for row, cell in self._given.items() if not cell]
-        stored = np.setdiff1d(self._unlabelled, given)
-        return np.union1d(stored, np.array(removed, dtype=np.int64))
-
-    @property
-    def names(self) -> list[str]:
-        """Labels in use, in order."""
-        return sorted({name for labels in self.known.values() for name in labels})
-
-    def texts(self, indices: NDArray[np.int64]) -> Rows:
-        """The texts of rows, tagged words as they are in their cells."""
-        columns = [self._cells(name, indices) for name in self._mapping.texts]
-        return Rows(columns[0], columns[1] if len(columns) > 1 else None)
-
-    def targets(self, rows: Sequence[int], names: Sequence[str]) -> NDArray[np.bool_]:
-        """The labels of rows, bool [rows, C]."""
-        targets = np.zeros((len(rows), len(names)), dtype=bool)
-        for place, row in enumerate(rows):
-            targets[place, [names.index(label) for label in self.known[row]]] = True
-        return targets
-
-    def _known(self) -> Labels:
-        """Labels outside the test part: those given, else those stored."""
-        labelled, given = np.flatnonzero(self._dataset.splits != SPLITS.index("test")), self._given
-        stored = np.setdiff1d(labelled, self._unlabelled)
-        flags = self._mapping.flags
-        if flags:
-            columns = {name: parse_flags(name, self._cells(name, stored)) for name in flags}
-            sets = [tuple(n for n in flags if columns[n][i]) for i in range(len(stored))]
-            new = parse_label_sets(given.values())
-        else:
-            assert self._mapping.label is not None
-            cells = [*self._cells(self._mapping.label, stored), *given.values()]
-            both: list[tuple[str, ...]] = [(cell,) if cell else () for cell in cells]
-            if self.has_sets:
-                both = parse_label_sets(cells)
-            sets, new = both[: len(stored)], both[len(stored) :]
-        known = dict(zip(stored.tolist(), sets, strict=True))
-        known |= dict(zip(given, new, strict=True))
-        return {row: labels for row, labels in known.items() if given.get(row, "-")}
-
-    def _cells(self, column: str, indices: NDArray[np.int64]) -> list[str]:
-        cells = self._dataset.column(column).take(indices).to_pylist()
-        return [cell or "" for cell in cells]
 
 
 def suggest_labels(
@@ -264,30 +174,36 @@ def _predict(loaded: Checkpoint, texts: Rows, rows: CodedRows, report: Report) -
     """Predictions of a fine-tuned model."""
     learner, stage = checkpoint_learner(loaded), phrase("Predicting the rows without a label")
     assert learner is not None  # the model has a task head
-    length = min(MAX_LENGTH, loaded.max_length)
     predicted = collect_predictions(
-        loaded, learner, texts, length, BATCH, lambda d, t: report(stage, d, t)
+        *(loaded, learner, texts, max_tokens(loaded), BATCH),
+        lambda done, total: report(stage, done, total),
     )
     if isinstance(predicted, TagCollector):
         return _score_tags(predicted, texts.texts if rows.has_text_spans else None)
-    by_label = np.asarray(predicted.row_predictions().scores, dtype=np.float64)
-    return _score(by_label, loaded.labels, rows)
+    columns, records = predicted.row_predictions(), predicted.predictions()
+    assert columns.scores is not None and columns.probability is not None
+    cells = [str(next(iter(record.values()))) for record in records]
+    if rows.has_sets:
+        cells = [join_labels(labels, True) for labels in parse_label_sets(cells)]
+    by_label, p = (np.asarray(x, dtype=np.float64) for x in (columns.scores, columns.probability))
+    return Scored(cells, p, _uncertainty(by_label, rows), by_label, loaded.labels)
 
 
 def _score(by_label: NDArray[np.float64], names: Sequence[str], rows: CodedRows) -> Scored:
+    """The most probable label of each row, or those of its set that are likelier than not."""
+    uncertainty = _uncertainty(by_label, rows)
     if rows.has_sets:
         chosen = by_label >= 0.5
         sets = [[names[n] for n in np.flatnonzero(row).tolist()] for row in chosen]
         p = np.where(chosen, by_label, 1 - by_label).prod(axis=1)
-        return Scored(
-            [join_labels(labels, True) for labels in sets],
-            p,
-            mean_binary_entropy(by_label),
-            by_label,
-            names,
-        )
+        cells = [join_labels(labels, True) for labels in sets]
+        return Scored(cells, p, uncertainty, by_label, names)
     best, p = by_label.argmax(axis=1).tolist(), by_label.max(axis=1)
-    return Scored([names[n] for n in best], p, -margins(by_label), by_label, names)
+    return Scored([names[n] for n in best], p, uncertainty, by_label, names)
+
+
+def _uncertainty(by_label: NDArray[np.float64], rows: CodedRows) -> NDArray[np.float64]:
+    return mean_binary_entropy(by_label) if rows.has_sets else -margins(by_label)
 
 
 def _score_tags(predicted: TagCollector, texts: Sequence[str] | None) -> Scored:
@@ -342,13 +258,6 @@ def _order_rows(
 # ── the light model and the codebook ─────────────────────────────────────────────────────────
 
 
-def joined_texts(rows: Rows) -> list[str]:
-    """The text of each row, both texts of a pair joined."""
-    if rows.pairs is None:
-        return [*rows.texts]
-    return [" ".join(parts) for parts in zip(rows.texts, rows.pairs, strict=True)]
-
-
 def row_features(
     loaded: Checkpoint, checkpoint: Path, rows: Rows, report: ProgressCallback
 ) -> NDArray[np.float32]:
@@ -368,27 +277,6 @@ def compare_with_codes(
     return code_probabilities(loaded, text_vectors(loaded, checkpoint, texts), codes)
 
 
-def code_probabilities(
-    loaded: Checkpoint, vectors: NDArray[np.float32], codes: Sequence[Code]
-) -> NDArray[np.float64]:
-    """Probabilities of labels from their names, definitions and examples, float64 [N, C].
-
-    The softmax of the cosine between a row and the mean of the vectors of “name: definition” and
-    of the examples, times `SHARPNESS`. `vectors` are `sentence_vectors` of the rows, [N, D].
-    """
-    parts = [
-        [f"{code.label}: {code.definition}" if code.definition else code.label, *code.examples]
-        for code in codes
-    ]
-    encoded = normalise(sentence_vectors(loaded, [text for part in parts for text in part]))
-    ends = np.cumsum([len(part) for part in parts])
-    means = np.stack([part.mean(axis=0) for part in np.split(encoded, ends[:-1])])  # [C, D]
-    scores = SHARPNESS * (normalise(vectors) @ normalise(means).T).astype(np.float64)  # [N, C]
-    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
-    p: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
-    return p
-
-
 def _codes(codebook: Codebook | None) -> tuple[Code, ...]:
     """The labels of the codebook that rows can get.
 
@@ -401,51 +289,3 @@ def _codes(codebook: Codebook | None) -> tuple[Code, ...]:
             "Name at least two labels in the codebook, or choose a fine-tuned model.",
         )
     return codes
-
-
-# ── orders ───────────────────────────────────────────────────────────────────────────────────
-
-
-def margins(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The most probable class less the second one, float64 [N], for p [N, C] with C ≥ 2."""
-    first, second = np.partition(p, -2, axis=1)[:, [-1, -2]].T
-    difference: NDArray[np.float64] = first - second
-    return difference
-
-
-def mean_binary_entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Entropy of a label, present or not, in nats; the mean over labels, float64 [N]."""
-    q = np.clip(p, 1e-12, 1 - 1e-12)
-    entropy: NDArray[np.float64] = -(q * np.log(q) + (1 - q) * np.log(1 - q)).mean(axis=1)
-    return entropy
-
-
-def most_diverse(
-    vectors: NDArray[np.float32], count: int, known: NDArray[np.float32] | None = None
-) -> NDArray[np.int64]:
-    """Rows that cover all others, int64 [at most `count`]: k-centre greedy (Sener, Savarese 2018).
-
-    Each is the row with the largest cosine distance from the `known` ones and those chosen before;
-    without known ones, the first is nearest to the mean.
-
-    Args:
-        vectors: float32 [N, D].
-        known: float32 [M, D], of rows that have a label already.
-    """
-    unit = normalise(vectors)
-    nearest = np.full(len(unit), -np.inf, dtype=np.float32)  # cosine to the nearest chosen row
-    for start in range(0, 0 if known is None else len(known), BLOCK):
-        assert known is not None
-        block = normalise(known[start : start + BLOCK])
-        nearest = np.maximum(nearest, (unit @ block.T).max(axis=1))
-    if not np.isfinite(nearest).any():
-        nearest = -(unit @ unit.mean(axis=0))
-        first = int(nearest.argmin())
-        chosen, nearest = [first], unit @ unit[first]
-    else:
-        chosen = []
-    while len(chosen) < min(count, len(unit)):
-        nearest[chosen] = np.inf
-        chosen.append(int(nearest.argmin()))
-        nearest = np.maximum(nearest, unit @ unit[chosen[-1]])
-    return np.array(chosen, dtype=np.int64)

@@ -81,6 +81,9 @@ class RegressionLearner(WholeTextLearner):
             range=self.task.range,
         )
 
+    def describe_output(self, output: Tensor) -> dict[str, Any]:
+        return {"value": float(output[0])}
+
     def scale(self, logits: Tensor) -> Tensor:
         """Apply the activation."""
         return activate(logits, self.prediction)

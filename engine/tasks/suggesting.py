@@ -44,9 +44,6 @@ MAX_LAYERS = 6  # for leave-one-out models
 LAYER_ROWS = 100_000  # above this, vectors of several layers may not fit into memory
 MAX_LENGTH = 128  # tokens of a row
 BATCH = 32  # rows
-SHARPNESS = 14.0
-"""Of probabilities from the codebook: with MiniLM on trec-qc, subj and sst2, their mean over 800
-rows is then within 6 points of the accuracy (54, 79, 65 %)."""
 TOLERANCE = 1e-6  # of a threshold of confidence, as in cleanlab
 
 Report = Callable[[str, int, int], None]

@@ -137,6 +137,10 @@ class TextClassificationLearner(WholeTextLearner):
         """Predicted classes, int64 [N], of float [N, C]."""
         return predict_classes(logits, self.prediction)
 
+    def describe_output(self, output: Tensor) -> dict[str, Any]:
+        predicted = int(self.choose(output[None].cpu().numpy())[0])
+        return {"label": self._labels[predicted], "value": float(output.softmax(0)[predicted])}
+
     def baselines(self) -> tuple[Baseline, ...]:
         return (
             Baseline("majority", "Majority", whole_text_baseline(frequencies)),

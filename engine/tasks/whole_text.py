@@ -145,14 +145,13 @@ class WholeTextLearner(Learner):
         """Divide logits by the temperature."""
         return logits / self.prediction.temperature
 
+    @abstractmethod
     def describe_output(self, output: Tensor) -> dict[str, Any]:
-        """The `label` and the `value` of one output, float32 [C]."""
-        head = get_head(self.task.kind)
-        if head.predicts_numbers:
-            return {"value": float(output[0])}
-        probabilities = output.softmax(0) if head.classifies else output.sigmoid()
-        best = int(probabilities.argmax())
-        return {"label": self._labels[best], "value": float(probabilities[best])}
+        """The predicted `label`, if any, and its probability as the `value`, or the number.
+
+        Args:
+            output: of one text or window, divided by the temperature, float32 [C].
+        """
 
     @abstractmethod
     def targets(self, rows: Rows) -> np.ndarray | None:

@@ -10,8 +10,8 @@ from engine.errors import StudioError
 from engine.explore.prediction import predict_by_descriptions
 from engine.messages.explore.prediction import PredictByDescriptions
 from engine.models.checkpoint import load
-from engine.tasks.next_rows import code_probabilities
 from engine.tasks.similarity import sentence_vectors
+from engine.tasks.zero_shot import code_probabilities
 from tests.app.accessible import assert_accessible
 
 PATIENCE = 90_000  # ms; workers load torch first

@@ -1,14 +1,18 @@
 """Rows to label next: suggestions, orders, and the cache of vectors."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import entropy
 
+from engine.checkpoints.prediction_settings import save_settings
 from engine.config.codebook import Code, Codebook
 from engine.config.dataset import Mapping, Split
+from engine.config.prediction import PredictionSettings
 from engine.data.columns.label_sets import parse_label_sets
 from engine.data.columns.text_spans import read_spans
 from engine.data.datasets.importing import import_dataset
@@ -22,15 +26,12 @@ from engine.messages.labelling import LabelsSuggested, SuggestLabels
 from engine.models import checkpoint
 from engine.tasks import checkpoint_learner, vector_cache
 from engine.tasks.evaluating import collect_predictions
-from engine.tasks.next_rows import (
-    compare_with_codes,
-    margins,
-    mean_binary_entropy,
-    most_diverse,
-    suggest_labels,
-)
+from engine.tasks.next_rows import compare_with_codes, suggest_labels
+from engine.tasks.predicting import Predictor
+from engine.tasks.row_orders import margins, mean_binary_entropy, most_diverse
 from engine.tasks.similarity import sentence_vectors
 from engine.tasks.vector_cache import text_vectors
+from engine.tasks.whole_text import WholeTextLearner
 from tests.engine.tasks.test_suggesting import WORDS, import_rows
 
 
@@ -51,6 +52,32 @@ def test_unlabelled_rows_get_suggestions(tmp_path, tuned):
         assert {s.label for s in result.suggestions} <= set(labels)
     margins = [s.probability for s in result.suggestions]
     assert all(0 <= margin <= 1 for margin in margins)
+
+
+def test_suggestions_are_the_predictions_of_the_model(tmp_path, tuned):
+    texts = [f"{WORDS['good']} {n} " + "and so on " * (40 * (n % 2)) for n in range(20)]
+    cells = [f"{text},{'' if n > 3 else 'good'}" for n, text in enumerate(texts)]
+    data = import_rows(tmp_path, cells)
+    settings = {
+        "text_classification": PredictionSettings(threshold=0.999),
+        "ordinal_classification": PredictionSettings(),
+    }
+    for kind, chosen in settings.items():
+        model = Path(shutil.copytree(tuned(kind).checkpoint, tmp_path / kind))
+        save_settings(model, chosen)
+        rows = ask(data, model, "file").suggestions
+        records = Predictor(model).predict(Rows([texts[item.row] for item in rows]))
+        said = [next(iter(record.values())) for record in records]
+        assert [item.label for item in rows] == said and len(rows) == 16, kind
+        learner = checkpoint_learner(checkpoint.load(model))
+        assert isinstance(learner, WholeTextLearner)
+        assert [item.probability for item in rows] == pytest.approx(
+            [record["probability"] for record in records], abs=1e-6
+        )
+        p = np.array([[0.4, 0.15, 0.45], [0.1, 0.8, 0.1]])[:, : len(learner.labels)]
+        for row in np.log(p).astype(np.float32):
+            described = learner.describe_output(torch.from_numpy(row))
+            assert described["label"] == learner.labels[learner.choose(row[None])[0]]  # type: ignore[attr-defined]
 
 
 def test_a_model_without_classes_learns_from_labelled_rows(tmp_path, tuned):
