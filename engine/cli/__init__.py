@@ -47,6 +47,7 @@ COMMANDS = {  # by name, the module and function
     "split": "engine.cli.splitting:split",
     "codebook": "engine.cli.codebooks:codebook",
     "hand-out": "engine.cli.packets:hand_out_command",
+    "handed-out": "engine.cli.packets:handed_out_command",
     "hand-in": "engine.cli.packets:hand_in_command",
     "take-in": "engine.cli.packets:take_in_command",
     "agreement": "engine.cli.agreement:agreement_command",

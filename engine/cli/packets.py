@@ -1,4 +1,5 @@
-"""`bert-studio hand-out`, `hand-in` and `take-in`: rows for several coders, without a server."""
+"""`bert-studio hand-out`, `handed-out`, `hand-in` and `take-in`: rows for several coders, without a
+server."""
 
 import getpass
 import sys
@@ -6,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 import typer
 
 from engine.cli.naming import find_checkpoint
@@ -13,6 +15,7 @@ from engine.cli.options import AsJson, StoredPath, print_loading_notes
 from engine.cli.progress import ProgressLine
 from engine.cli.stored import make_version, print_version, require_dataset, version_facts
 from engine.data.datasets.deriving import derive
+from engine.data.datasets.handed_out import call_back, hand_over, handed_out, reserved_rows
 from engine.data.datasets.packets import (
     SUFFIX,
     choose_coder,
@@ -31,6 +34,7 @@ from engine.data.datasets.taking_in import take_in
 from engine.errors import StudioError
 from engine.files.home import Home, free_folder
 from engine.messages.labelling import SuggestLabels
+from engine.phrases import phrase
 from engine.system.terminal import echo, echo_json
 
 PacketPath = Annotated[Path, typer.Option("--to", help="The packet, with the suffix .packet.")]
@@ -51,6 +55,9 @@ def hand_out_command(
         Literal["unlabelled", "all"],
         typer.Option("--from", help="Draw the rows from those without a label, or from all."),
     ] = "unlabelled",
+    again: Annotated[
+        bool, typer.Option("--again", help="Draw from the rows that are with coders, too.")
+    ] = False,
     blind: Annotated[
         bool, typer.Option("--blind", help="Hide the labels that rows have already.")
     ] = False,
@@ -66,26 +73,74 @@ def hand_out_command(
 ) -> None:
     """Write a packet for coders: rows drawn at random, the codebook, and who codes which row.
 
-    Each coder opens the same file in the window or with `import`, and hands the codes in.
+    Each coder opens the same file in the window or with `import`, and hands the codes in. Until
+    then, the rows are not handed out again.
     """
     _check_suffix(to)
     if blind and model is not None:
         raise StudioError("A model's suggestions are not blind.", "Leave out --blind or --model.")
     dataset, names = require_dataset(data), coder_names(coders.split(","))
-    pool = dataset.select(source)
+    pool, reserved = dataset.select(source), reserved_rows(handed_out(dataset))
+    if not again:
+        pool = np.setdiff1d(pool, reserved)
+        if not len(pool) and len(reserved):
+            raise StudioError(
+                "All of these rows are with coders.",
+                "Take their codes in, call rows back with `handed-out --call-back`, or draw them "
+                "--again.",
+            )
     who = share_out(pool, names, rows, overlap, seed)
     suggestions = dict[int, str]() if blind else existing_labels(dataset)
     if model is not None:
         suggestions = _suggest(dataset, model, tuple(who))
     chance = len(who) / len(pool)
     content = hand_out(dataset, who, names, "random", chance, suggestions)
-    write_packet(to, content)
+    hand_over(dataset, content, to)
     counts = {name: len(content.rows_of(name)) for name in names}
     if as_json:
         echo_json({"file": str(to), "rows": len(who), "coders": counts, "overlap": overlap})
         return
     echo(*(f"{name}: {count:,} rows" for name, count in counts.items()))
     echo(f"{len(who):,} rows written to {to}")
+
+
+def handed_out_command(
+    data: StoredPath,
+    back: Annotated[
+        str | None,
+        typer.Option(
+            "--call-back",
+            metavar="<A,B,…>",
+            help="Let the rows of these coders be handed out again. A packet that comes back later "
+            "is taken in all the same.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print which coders have rows of a data set, or call their rows back."""
+    dataset = require_dataset(data)
+    if back is not None:
+        count = call_back(dataset, coder_names(back.split(",")))
+        echo_json({"called_back": count}) if as_json else echo(f"{count:,} rows called back")
+        return
+    parts = handed_out(dataset)
+    if as_json:
+        facts = [
+            {"coder": p.coder, "at": p.packet.at.isoformat(), "rows": p.rows.tolist()}
+            for p in parts
+        ]
+        echo_json(facts)
+        return
+    lines = [
+        phrase(
+            "{coder}: {n:,} row(s), since {day}",
+            n=len(part.rows),
+            coder=part.coder,
+            day=part.packet.at.astimezone().strftime("%Y-%m-%d"),
+        )
+        for part in parts
+    ]
+    echo(*lines or ("no row is with a coder",))
 
 
 def _check_suffix(path: Path) -> None:

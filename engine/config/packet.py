@@ -1,5 +1,7 @@
 """Packets: files that carry rows to coders, and their codes back."""
 
+from datetime import datetime
+
 from pydantic import Field
 
 from engine.config import Spec
@@ -12,6 +14,7 @@ class Packet(Spec):
     version: int = Field(ge=1, description="Its version.")
     fingerprint: str = Field(description="Fingerprint of this version.")
     id: str = Field(description="Random, the same in all copies of a packet.")
+    at: datetime = Field(description="Time at which it was handed out, in UTC.")
     texts: tuple[str, ...] = Field(min_length=1, max_length=2, description="Columns of the texts.")
     column: str = Field(description="The coded column.")
     coders: tuple[str, ...] = Field(description="Everyone who codes some of its rows.")

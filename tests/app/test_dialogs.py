@@ -238,6 +238,9 @@ TESTED_ELSEWHERE = {
     "app/pages/data/dataset/editing/codebook_dialog.py _on_split": (
         "app/pages/data/dataset/test_coding.py"
     ),
+    "app/pages/data/dataset/packets/part.py ask_to_call_back": (
+        "app/pages/data/dataset/test_packets.py"
+    ),
     "app/pages/data/dataset/packets/fields.py ask_to_hand_out": (
         "app/pages/data/dataset/test_packets.py"
     ),

@@ -5,6 +5,7 @@ A packet is a Parquet file of its own suffix, with checksums of its pages, a lin
 
 import secrets
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -261,6 +262,7 @@ def hand_out(
         version=spec.version,
         fingerprint=spec.fingerprint,
         id=secrets.token_hex(8),
+        at=datetime.now(UTC),
         texts=texts,
         column=column,
         coders=tuple(coders),

@@ -13,6 +13,7 @@ from engine.data.columns.text_spans import format_spans, moved_spans, read_spans
 from engine.data.datasets.codebooks import labels_in
 from engine.data.datasets.coding import RowCoding, read_coding
 from engine.data.datasets.deriving import Edits
+from engine.data.datasets.handed_out import RowPlaces, coder_columns
 from engine.data.datasets.packets import PacketFile, PacketRow, coded_column, fingerprints
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
@@ -97,13 +98,7 @@ class _Merge:
         self._new_coding: dict[int, dict[str, RowCoding]] = defaultdict(dict)
         self._columns: list[str] = []  # new ones
         self._result = TakenIn(Edits())
-        self._places: dict[tuple[int, tuple[str, ...]], list[int]] = defaultdict(list)
-        self._by_line: dict[int, list[int]] = defaultdict(list)
-        self._lines: list[int] = dataset.column("_line").to_numpy().tolist()
-        texts = zip(*map(self._cells, self._spec.mapping.texts), strict=True)
-        for row, key in enumerate(zip(self._lines, texts, strict=True)):
-            self._places[key].append(row)
-            self._by_line[key[0]].append(row)
+        self._places = RowPlaces(dataset)
 
     def _cells(self, name: str) -> list[str]:
         return [(cell or "").strip() for cell in self._dataset.column(name).to_pylist()]
@@ -142,14 +137,9 @@ class _Merge:
 
         Raises StudioError if the packet is of another data set.
         """
-        packet, left = content.packet, {key: [*rows] for key, rows in self._places.items()}
-
-        def exact(line: PacketRow) -> int | None:
-            places = left.get((line.line, tuple(text.strip() for text in line.texts)))
-            return places.pop(0) if places else None
-
-        rows = [exact(line) for line in content.rows]
-        found = sum(row is not None for row in rows)
+        packet = content.packet
+        rows, is_edited = self._places.find(content.rows)
+        found = len(rows) - rows.count(None) - sum(is_edited)
         versions = self._dataset.folder.absolute().parent
         if packet.fingerprint not in fingerprints(versions) and found < MIN_SHARED * len(rows):
             raise StudioError(
@@ -158,13 +148,10 @@ class _Merge:
                 coder=packet.coder,
                 name=packet.name[:60],
             )
-        used = {*rows}
-        for n, line in enumerate(content.rows):
-            others = [row for row in self._by_line.get(line.line, ()) if row not in used]
-            if rows[n] is None and len(self._by_line.get(line.line, ())) == len(others) == 1:
-                rows[n] = others[0]
+        for row, edited in zip(rows, is_edited, strict=True):
+            if row is not None and edited:
                 text = phrase("The text was edited after {coder} had read it.", coder=packet.coder)
-                self._note(others[0], text)
+                self._note(row, text)
         return rows
 
     def _placed(self, row: int, line: PacketRow) -> PacketRow:
@@ -177,12 +164,12 @@ class _Merge:
 
     def _column_of(self, coder: str) -> str:
         """The column of a coder; a new one if there is none."""
-        other = f"{self._column}: {coder}"  # if another column has the name of the coder
-        for name in (coder, other):
+        first, other = coder_columns(self._column, coder)
+        for name in (first, other):
             if name in self._codes:
                 return name
         taken = (*self._spec.columns, *self._columns)
-        name = coder if coder not in taken else free_column(other, taken)
+        name = first if first not in taken else free_column(other, taken)
         self._columns.append(name)
         self._codes[name] = [""] * len(self._dataset)
         self._old[name] = {}
@@ -218,7 +205,7 @@ class _Merge:
         return self._new_coding[row].get(column) or self._coding.get(row, {}).get(column)
 
     def _note(self, row: int, text: Phrase) -> None:
-        line = self._lines[row] if row >= 0 else 0
+        line = self._places.lines[row] if row >= 0 else 0
         self._result.conflicts.append(Conflict(row, line, text))
 
     def _add_codes(self, content: PacketFile) -> None:

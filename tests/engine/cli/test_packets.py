@@ -64,6 +64,27 @@ def test_packets_there_and_back_between_homes(
     assert "has handed this packet in already" in refusal("import", files[0])
 
 
+def test_rows_that_are_with_coders_are_not_handed_out_again(
+    answers, json_output, output, refusal, tmp_path
+):
+    packet = tmp_path / "p.packet"
+    assert output("handed-out", "answers") == "no row is with a coder\n"
+    send = ("hand-out", "answers", "--to", packet, "--coders")
+    first = json_output(*send, "Anna,Ben", "--rows", 12, "--overlap", 4)
+    assert first["rows"] == 20
+    parts = json_output("handed-out", "answers")
+    assert [part["coder"] for part in parts] == ["Anna", "Ben"]
+    assert "Ben: 12 rows, since 20" in output("handed-out", "answers")
+    reserved = {row for part in parts for row in part["rows"]}
+    assert len(reserved) == 20 and reserved.isdisjoint({0, 1}), "those have a label"
+    assert json_output(*send, "Cem")["rows"] == 8
+    assert "All of these rows are with coders" in refusal(*send, "Dora")
+    assert json_output(*send, "Dora", "--again")["rows"] == 28
+    assert json_output("handed-out", "answers", "--call-back", "Dora,Anna")["called_back"] == 28
+    assert json_output(*send, "Eva")["rows"] == 8, "those only Anna had"
+    assert "No row is with Dora" in refusal("handed-out", "answers", "--call-back", "Dora")
+
+
 def test_wrong_commands_are_refused(answers, refusal, tmp_path):
     packet = tmp_path / "p.packet"
     for options, part in (

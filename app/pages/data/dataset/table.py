@@ -226,6 +226,7 @@ class RowsModel(QAbstractTableModel):
         self._edits, self._review = edits, review
         self._on_edited()
         edits.changed.connect(self._on_edited)
+        edits.reserved.changed.connect(self._on_edited)
         review.changed.connect(self._on_edited)
 
     def _marks(self, index: Index, role: int) -> Any:
@@ -235,9 +236,12 @@ class RowsModel(QAbstractTableModel):
             Qt.ItemDataRole.ToolTipRole,
         ):
             return None
-        coding = self._edits.coding(int(self._state.indices[index.row()]))
-        text = one_line(mark_text(coding))
-        return tooltip(origin_text(coding)) if role == Qt.ItemDataRole.ToolTipRole else text
+        row = int(self._state.indices[index.row()])
+        coding, coders = self._edits.coding(row), self._edits.reserved.coders(row)
+        place = self.tr("with {0}").format(", ".join(coders)) if coders else ""
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tooltip("\n".join(filter(None, (place, origin_text(coding)))))
+        return one_line(" · ".join(filter(None, (place, mark_text(coding)))))
 
     def _suggestion(self, index: Index, role: int) -> Any:
         """Data of the suggestion column: a suggestion, or the row's previous content."""

@@ -15,6 +15,7 @@ from engine.data.datasets.coding import RowCoding, read_coding
 from engine.data.datasets.decisions import dataset_codings
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.editing import PendingEdits, RowEdit
+from engine.data.datasets.handed_out import call_back, hand_over, handed_out, reserved_rows
 from engine.data.datasets.packets import (
     PacketFile,
     choose_coder,
@@ -262,6 +263,55 @@ def test_suggestions_are_seen_and_kept_unless_the_packet_is_blind(data, tmp_path
     assert [row.coding.suggestion for row in back.rows] == ["price"]
     blind = hand_out(labelled, who, ("Anna",))
     assert not any(row.coding.suggestion or row.code for row in blind.rows)
+
+
+def with_coders(dataset: Dataset) -> dict[str, int]:
+    return {part.coder: len(part.rows) for part in handed_out(dataset)}
+
+
+def test_rows_are_with_coders_until_they_are_taken_in_or_called_back(data, tmp_path):
+    packet = tmp_path / "out.packet"
+    who = share_out(np.arange(ROWS), CODERS, 15, 5)
+    hand_over(data, hand_out(data, who, CODERS), packet)
+    assert with_coders(data) == {"Anna": 15, "Ben": 15}
+    assert reserved_rows(handed_out(data)).tolist() == sorted(who)
+    # a version with other rows and an edited text has the same rows with coders
+    first, second = sorted(who)[:2]
+    edits = Edits(dropped={first}, cells={second: {"text": "new words"}})
+    newer = derived(data, edits)
+    left = [row - 1 for row in sorted(who) if row != first]  # rows after the deleted one
+    assert reserved_rows(handed_out(newer)).tolist() == left
+    # codes of a part of the rows free this part, in the version that has them
+    mine = [
+        text for n, text in enumerate(texts_of(data)) if "Anna" in who.get(n, ()) and n > second
+    ]
+    codes = dict.fromkeys(mine[:6], "price")
+    coded = code(packet, tmp_path / "anna" / "1", "Anna", codes)
+    taken = derived(data, take_in(data, [coded]).edits)
+    assert with_coders(taken) == {"Anna": 9, "Ben": 15}
+    assert with_coders(data) == {"Anna": 15, "Ben": 15}, "as before, if the version is undone"
+    # rows that are called back are free; the packet is taken in all the same
+    with pytest.raises(StudioError, match="No row is with Cem"):
+        call_back(taken, ["anna", "Cem"])
+    assert call_back(taken, ["anna"]) == 9 and with_coders(taken) == {"Ben": 15}
+    row = texts_of(taken).index(mine[8])
+    labelled = derived(taken, Edits(cells={row: {"topic": "staff"}}))
+    late = code(packet, tmp_path / "anna" / "1", "Anna", dict.fromkeys(mine, "price"), hours=2)
+    found = take_in(labelled, [late])
+    assert found.new["Anna"] == len(mine) - 6
+    assert [c.row for c in found.conflicts] == [row]
+    assert "The label “staff” of this row stays" in found.conflicts[0].text
+    assert call_back(taken, ["Ben"]) == 15 and handed_out(taken) == []
+    assert not [*(data.folder.parent / "packets").iterdir()]
+    # a packet that cannot be written leaves no row with its coders; a damaged copy is named
+    with pytest.raises(FileNotFoundError):
+        hand_over(data, hand_out(data, who, CODERS), tmp_path / "missing" / "out.packet")
+    assert handed_out(data) == []
+    hand_over(data, hand_out(data, who, CODERS), packet)
+    (copy,) = (data.folder.parent / "packets").iterdir()
+    copy.write_bytes(b"no packet")
+    with pytest.raises(StudioError, match="Which rows are with coders cannot be read"):
+        handed_out(data)
 
 
 def test_sets_and_numbers_are_merged(data, tmp_path):

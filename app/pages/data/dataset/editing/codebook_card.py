@@ -16,7 +16,7 @@ from engine.config.codebook import Code, Codebook
 MAX_EXAMPLES = 5
 MAX_CHARACTERS = 600  # of a definition
 MAX_MEANINGS, MEANING_CHARACTERS = 12, 160  # in the list of all labels
-UNLABELLED = "unlabelled"
+UNLABELLED, RESERVED = "unlabelled", "reserved"
 
 
 class CodebookCard(Card):
@@ -25,7 +25,7 @@ class CodebookCard(Card):
     Signals:
         edit_requested: edit the codebook.
         new_requested: code a new column.
-        rows_requested: name of a mark, or `UNLABELLED`; “” for all rows.
+        rows_requested: name of a mark, `UNLABELLED` or `RESERVED`; “” for all rows.
     """
 
     edit_requested = Signal()
@@ -89,6 +89,7 @@ class CodebookCard(Card):
     def show_counts(self, counts: dict[str, int]) -> None:
         """Offer the lists of rows with their numbers, by mark."""
         titles = {UNLABELLED: self.tr("Without a label"), **mark_titles()}
+        titles[RESERVED] = self.tr("With coders")
         self.menu.clear()
         self.menu.addAction(self.tr("All rows")).triggered.connect(
             lambda _: self.rows_requested.emit("")

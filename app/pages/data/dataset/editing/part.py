@@ -12,13 +12,14 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QLayout, QTableView, QV
 
 from app import background
 from app.pages.data.dataset.editing.cells import LabelDelegate, SplitDelegate, TextDelegate
-from app.pages.data.dataset.editing.codebook_card import UNLABELLED, CodebookCard
+from app.pages.data.dataset.editing.codebook_card import RESERVED, UNLABELLED, CodebookCard
 from app.pages.data.dataset.editing.codebook_dialog import CodebookDialog
 from app.pages.data.dataset.editing.codebook_draft import CodebookDraft
 from app.pages.data.dataset.editing.gain import GainState
 from app.pages.data.dataset.editing.learning_curve import LearningCurveCard
 from app.pages.data.dataset.editing.mark_texts import mark_titles
 from app.pages.data.dataset.editing.marks import MarkKeys
+from app.pages.data.dataset.editing.reserved import ReservedBar
 from app.pages.data.dataset.editing.review_card import ReviewCard
 from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import NOT_CODED, EditsState
@@ -70,7 +71,7 @@ class EditingPart(QObject):
         self._unlabelled = ("", np.zeros(0, dtype=np.int64))  # a label column, and saved rows
         self.state = EditsState(studio, data)
         self.bar = EditBar(self.state, parent)
-        self.keys = LabelKeys(parent)
+        self.keys, self.reserved = LabelKeys(parent), ReservedBar()
         self.marks = MarkKeys(table, self)
         self.words, self.spans = TagView(), SpanView()
         self.words_area = scrolling(None)
@@ -98,12 +99,15 @@ class EditingPart(QObject):
         self.codebook.edit_requested.connect(self._edit_codebook)
         self.codebook.new_requested.connect(self.code_texts)
         self.state.restored.connect(self._go_to)
+        self.state.reserved.changed.connect(self._show_reserved)
+        self.reserved.released.connect(self._on_release)
+        self.reserved.passed.connect(self._on_pass)
         KeyFilter(table, self._on_key)
 
     def add_around(self, column: QVBoxLayout, table: QLayout, details: QWidget) -> None:
         """Add the bar and the keys above the table, and the parts of a row above `details`."""
         parts = self.words_area, self.answers, details
-        layouts.extend(column, self.bar, self.keys, (table, 1), *parts)
+        layouts.extend(column, self.bar, self.keys, self.reserved, (table, 1), *parts)
         self._details = details
 
     def start(self, model: RowsModel) -> None:
@@ -170,6 +174,7 @@ class EditingPart(QObject):
         self.curve.read(self._data.folder.parent, self._data.target)
         self._show_codebook()
         self._count_unlabelled()
+        self.state.reserved.read()
 
     def close(self) -> None:
         """Save pending edits to their file and cancel jobs."""
@@ -186,7 +191,7 @@ class EditingPart(QObject):
 
     def _on_label(self, label: str) -> None:
         rows = self.selected()
-        if not rows:
+        if not rows or self._is_reserved:
             return
         if self._data.spec.has_text_spans:
             self._set_span(label)
@@ -221,6 +226,7 @@ class EditingPart(QObject):
             self.review.label_rows("file")
             return
         rest = np.setdiff1d(unlabelled, self.state.label_changes().labelled)
+        rest = np.setdiff1d(rest, self.state.reserved.rows)
         if len(rest) and not self._table.selectionModel().hasSelection():
             self._go_to(int(rest[0]))
             self._focus_row()
@@ -229,6 +235,7 @@ class EditingPart(QObject):
         self.review.ranking.in_hand = self._current_row()
         self._show_parts()
         self._show_marks()
+        self._show_reserved()
 
     def _on_changed(self) -> None:
         self._show_parts()
@@ -333,7 +340,8 @@ class EditingPart(QObject):
         state = self.state
         coding = [state.coding(row) for row in state.coded_rows]
         counts = {name: sum(bool(getattr(c, name)) for c in coding) for name in mark_titles()}
-        self.codebook.show_counts(counts | {UNLABELLED: len(state.unlabelled())})
+        counts |= {UNLABELLED: len(state.unlabelled()), RESERVED: len(state.reserved.rows)}
+        self.codebook.show_counts(counts)
 
     def _on_list(self, name: str) -> None:
         """List the rows with a mark; all rows for “”."""
@@ -344,14 +352,48 @@ class EditingPart(QObject):
         if name == UNLABELLED:
             self.review.label_rows("file")
             return
+        if name == RESERVED:
+            self.rows_requested.emit(state.reserved.rows, self.tr("Rows with coders"))
+            return
         rows = sorted(row for row in state.coded_rows if getattr(state.coding(row), name))
         self.rows_requested.emit(np.array(rows, dtype=np.int64), mark_titles()[name])
 
     def _select_next(self) -> None:
         """Select the next row, to label one after another."""
-        current = self._table.currentIndex()
         if self._table.hasFocus() or self.spans.hasFocus():
-            self._select(current.siblingAtRow(current.row() + 1))
+            self._select_free_row()
+
+    def _select_free_row(self) -> None:
+        """Select the next row that is not with a coder."""
+        current, indices = self._table.currentIndex(), self._data.indices
+        holds, later = self.state.reserved.holds, range(current.row() + 1, len(indices))
+        free = (row for row in later if not holds(int(indices[row])))
+        self._select(current.siblingAtRow(next(free, current.row() + 1)))
+
+    # ── rows with coders ─────────────────────────────────────────────────────────────────────
+
+    @property
+    def _is_reserved(self) -> bool:
+        """True if a selected row is with a coder: keys do not label it."""
+        return any(map(self.state.reserved.holds, self.selected()))
+
+    def _show_reserved(self) -> None:
+        """Show who has the current row, instead of the keys."""
+        row, reserved = self._current_row(), self.state.reserved
+        is_held = row is not None and reserved.holds(row) and self.state.codebook is not None
+        if is_held and row is not None:
+            self.reserved.show_coders(reserved.coders(row))
+            self.reserved.setMinimumHeight(self.keys.height())  # the table stays in its place
+        self.keys.setVisible(not is_held and bool(self.keys.labels))
+        self.reserved.setVisible(is_held)
+
+    def _on_release(self) -> None:
+        self.state.reserved.release(self.selected())
+        self._focus_row()
+
+    def _on_pass(self) -> None:
+        self._focus_row()
+        self._select_free_row()
 
     def _go_to(self, row: int) -> None:
         """Return to the row whose edit was undone, if it is listed."""
@@ -373,6 +415,8 @@ class EditingPart(QObject):
         match event.key():
             case Qt.Key.Key_Delete:
                 self.state.delete(rows)
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if self._is_reserved:
+                self._select_next()
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if self._stays:
                 self._decide(self._finish_set)
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if self.review.suggestions:

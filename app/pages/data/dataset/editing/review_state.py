@@ -96,7 +96,7 @@ class ReviewState(QObject):
         label: str = "",
         with_control: bool = False,
     ) -> None:
-        """List the rows without a label to label them, in an order.
+        """List the rows without a label that are not with coders to label them, in an order.
 
         Args:
             checkpoint: the model that orders the rows or suggests labels; None: no suggestions.
@@ -107,11 +107,12 @@ class ReviewState(QObject):
             return
         edits, found = self._edits, self._data.indices if order == "search" else None
         dataset, rows, skipped = edits.dataset, edits.label_changes(), edits.skipped_rows()
+        left_out = np.concatenate([rows.labelled, skipped, edits.reserved.rows])
         self.order, edits.has_control = order, with_control
 
         def work() -> NDArray[np.int64]:
             unlabelled = np.union1d(dataset.unlabelled(), rows.removed)
-            candidates = np.setdiff1d(unlabelled, np.union1d(rows.labelled, skipped))
+            candidates = np.setdiff1d(unlabelled, left_out)
             match order:
                 case "random":
                     return np.random.default_rng(SEED).permutation(candidates)

@@ -15,6 +15,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from app import background
+from app.pages.data.dataset.editing.reserved import ReservedRows
 from app.pages.data.dataset.state import DatasetState
 from app.studio import RowEdits, Studio
 from app.widgets.forms.label_keys import MAX_KEYS, assign_keys
@@ -92,6 +93,7 @@ class EditsState(QObject):
         self.rows: dict[int, RowEdit] = {}  # edited rows, by index
         self.codebooks: dict[str, Codebook] = {}  # changed ones, by column
         self.draws: dict[int, Draw] = {}  # rows listed to be coded
+        self.reserved = ReservedRows(data, studio.notices)
         self.has_control = False  # the control sample is the test set; other rows leave it
         self.stack = QUndoStack(self)
         self.stack.indexChanged.connect(self._on_command)

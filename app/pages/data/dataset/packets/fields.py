@@ -6,13 +6,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import dialogs, layouts
 from app.widgets.dialogs import Choice, Question
 from app.widgets.forms.controls import ComboBox, SpinBox, pad
+from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, TextView, one_line, visible
 from engine.config.codebook import Drawn
@@ -50,18 +51,28 @@ class HandOut:
 class HandOutFields(QWidget):
     """Coders, numbers of rows, and suggestions, with a sentence on what is drawn."""
 
-    def __init__(self, pools: Sequence[Pool], has_labels: bool, model: str) -> None:
-        """`model` is the name of the model that can suggest labels, “” for none."""
+    def __init__(
+        self, pools: Sequence[Pool], reserved: NDArray[np.int64], has_labels: bool, model: str
+    ) -> None:
+        """Show the fields.
+
+        Args:
+            reserved: rows that are with coders, int64 [N], left out by default.
+            model: name of the model that can suggest labels, “” for none.
+        """
         super().__init__()
-        self._pools = pools
+        self._pools, self._reserved = pools, reserved
         self.coders = QLineEdit()
         self.coders.setPlaceholderText(tr("Anna, Ben"))
         self.pool = ComboBox(tr("Draw from"), BOX_CHARACTERS)
-        self.pool.addItems([p.title.format(numbers.count(len(p.rows))) for p in pools])
+        free = [int(np.isin(pool.rows, reserved, invert=True).sum()) for pool in pools]
+        counts = zip(pools, map(numbers.count, free), strict=True)
+        self.pool.addItems([pool.title.format(count) for pool, count in counts])
+        self.again = QCheckBox(self.tr("Also draw the %Ln row(s) with coders", "", len(reserved)))
         most = max(len(pool.rows) for pool in pools)
         self.rows, self.overlap = SpinBox(), SpinBox()
         self.rows.setRange(1, most)
-        self.rows.setValue(min(ROWS, len(pools[0].rows)))
+        self.rows.setValue(min(ROWS, free[0]))
         self.overlap.setRange(0, most)
         self.overlap.setValue(min(OVERLAP, self.rows.value()))
         self.suggested = ComboBox(tr("Suggestions"), BOX_CHARACTERS)
@@ -79,6 +90,7 @@ class HandOutFields(QWidget):
         controls = (
             (tr("Coders"), self.coders),
             (tr("Draw from"), self.pool),
+            ("", self.again),
             (tr("Rows for each coder"), self.rows),
             (tr("Of these, coded by all"), self.overlap),
             (tr("Suggestions"), self.suggested),
@@ -89,17 +101,19 @@ class HandOutFields(QWidget):
             grid.addWidget(control, index, 1)
             if name:
                 control.setAccessibleName(name)
+        set_shown(self.again, len(reserved) > 0)
         self.coders.textChanged.connect(self.show_draw)
         self.pool.currentIndexChanged.connect(self.show_draw)
+        self.again.toggled.connect(self.show_draw)
         self.rows.valueChanged.connect(self.show_draw)
         self.overlap.valueChanged.connect(self.show_draw)
 
     def chosen(self) -> HandOut:
         """The draw that the fields describe. Raises StudioError if it is impossible."""
-        pool, coders = self._pools[self.pool.currentIndex()], self._names()
-        who = share_out(pool.rows, coders, self.rows.value(), self._overlap)
-        chance = len(who) / len(pool.rows) if pool.drawn == "random" else 1.0
-        return HandOut(coders, who, pool.drawn, chance, self.suggested.currentData())
+        rows, coders, drawn = self._drawn_from, self._names(), self._pool.drawn
+        who = share_out(rows, coders, self.rows.value(), self._overlap)
+        chance = len(who) / len(rows) if drawn == "random" else 1.0
+        return HandOut(coders, who, drawn, chance, self.suggested.currentData())
 
     def show_draw(self) -> None:
         """Show how many rows are drawn, or why they cannot be."""
@@ -110,7 +124,7 @@ class HandOutFields(QWidget):
             self.sentence.setText(translated(error.phrase) if self.coders.text() else "")
             self.ready(False)
             return
-        total = numbers.count(len(self._pools[self.pool.currentIndex()].rows))
+        total = numbers.count(len(self._drawn_from))
         own = numbers.count(self.rows.value() - self._overlap)
         if len(chosen.coders) > 1:
             text = tr("{0} of {1} rows are drawn at random: {2} for all, and {3} for each coder.")
@@ -119,6 +133,16 @@ class HandOutFields(QWidget):
         drawn = numbers.count(len(chosen.who))
         self.sentence.setText(text.format(drawn, total, numbers.count(self._overlap), own))
         self.ready(True)
+
+    @property
+    def _pool(self) -> Pool:
+        return self._pools[self.pool.currentIndex()]
+
+    @property
+    def _drawn_from(self) -> NDArray[np.int64]:
+        """The rows to draw from, int64 [N]."""
+        rows = self._pool.rows
+        return rows if self.again.isChecked() else rows[~np.isin(rows, self._reserved)]
 
     @property
     def _overlap(self) -> int:

@@ -1,6 +1,8 @@
 """Packets on the page of a data set: hand rows out, hand codes in, take them in."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +25,17 @@ from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, dialogs, layouts
+from app.widgets.dialogs import Choice
+from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton, set_help
 from app.widgets.opening import notify_saved
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, visible
+from app.widgets.text.labels import Text, one_line, visible
 from app.widgets.text.wrapping import WrapArea
 from engine.data.datasets import packets
+from engine.data.datasets.handed_out import call_back, hand_over
 from engine.data.datasets.packets import SUFFIX, PacketFile, read_packet
 from engine.data.datasets.taking_in import TakenIn, take_in
 from engine.files.home import folder_name
@@ -39,18 +44,20 @@ from engine.messages.question import Answer, Refused, Working
 
 
 class PacketCard(Card):
-    """Hand out and take in; of a packet, how many rows are coded, and hand in."""
+    """Hand out, call back and take in; of a packet, how many rows are coded, and hand in."""
 
     def __init__(self) -> None:
         super().__init__("")
         self.title = Text("", "heading")
         self.text = Text("", "muted")
         self.hand_out = buttons.plain(self.tr("&Hand out…"), icon="upload")
+        self.call_back = buttons.plain(self.tr("Call row&s back…"), icon="undo-2")
+        self.call_back.hide()
         self.take_in = buttons.plain(self.tr("Take i&n…"), icon="import")
         self.hand_in = buttons.primary(self.tr("&Hand in…"), icon="upload")
         self.progress = ProgressLine(self.tr("Suggesting labels"))
         actions = WrapArea(gap=2 * SPACE)
-        for button in (self.hand_out, self.take_in, self.hand_in):
+        for button in (self.hand_out, self.take_in, self.call_back, self.hand_in):
             actions.add(button)
         head = layouts.row((self.title, 1), HelpButton("packets"))
         layouts.extend(self.body, head, self.text, actions, self.progress)
@@ -82,11 +89,13 @@ class PacketPart(QObject):
         self._worker: OneTimeWorker | None = None
         self.card = PacketCard()
         self.card.hand_out.clicked.connect(self.ask_to_hand_out)
+        self.card.call_back.clicked.connect(self.ask_to_call_back)
         self.card.take_in.clicked.connect(self._choose_packets)
         self.card.hand_in.clicked.connect(self._ask_to_hand_in)
         self.card.progress.cancelled.connect(self.close)
         editing.target_shown.connect(self.show)
         editing.counted.connect(self._show_count)
+        editing.state.reserved.changed.connect(self.show)
 
     def close(self) -> None:
         """Cancel the suggestions of a model."""
@@ -106,9 +115,20 @@ class PacketPart(QObject):
             button.setVisible(packet is None)
         card.hand_in.setVisible(packet is not None)
         if packet is None:
-            card.text.setText(
-                self.tr("Hand rows out in one file, and take the codes in that come back.")
+            rows = self._rows_by_coder()
+            with_coders = self.tr("Rows with coders: {0}.").format(
+                ", ".join(f"{visible(coder)} {numbers.count(n)}" for coder, n in rows.items())
             )
+            text = self.tr("Hand rows out in one file, and take the codes in that come back.")
+            card.text.setText(with_coders if rows else text)
+            card.call_back.setVisible(bool(rows))
+
+    def _rows_by_coder(self) -> Counter[str]:
+        """Numbers of rows that are with coders."""
+        counts = Counter[str]()
+        for part in self._editing.state.reserved.parts:
+            counts[part.coder] += len(part.rows)
+        return counts
 
     def _show_count(self, unlabelled: int) -> None:
         """Show how many rows of a packet are coded."""
@@ -137,6 +157,7 @@ class PacketPart(QObject):
         model = self._editing.card.suggesting_model
         self.fields = HandOutFields(
             [pool for pool in pools if len(pool.rows)],
+            edits.reserved.rows,
             len(blank) < len(every),
             "" if model is None else model.name,
         )
@@ -196,10 +217,43 @@ class PacketPart(QObject):
                 chosen.chance,
                 known if suggestions is None else suggestions,
             )
-            packets.write_packet(path, content)
+            hand_over(dataset, content, path)
             return content
 
-        self._run(work, lambda _: notify_saved(self._studio.notices, path))
+        def done(_: PacketFile) -> None:
+            notify_saved(self._studio.notices, path)
+            self._editing.state.reserved.read()
+
+        self._run(work, done)
+
+    def ask_to_call_back(self) -> None:
+        """Ask whose rows are free again."""
+        rows, dataset = self._rows_by_coder(), self._data.dataset
+        if dataset is None or not rows:
+            return
+        box, choices = ComboBox(self.tr("Coder")), [[coder] for coder in rows]
+        for coder, count in rows.items():
+            text = self.tr("{0}: %Ln row(s)", "", count)
+            box.addItem(text.format(one_line(coder)))
+        if len(choices) > 1:
+            choices.append([*rows])
+            box.addItem(self.tr("All coders"))
+
+        def free() -> None:
+            work = partial(call_back, dataset, choices[box.currentIndex()])
+            self._run(work, lambda _: self._editing.state.reserved.read())
+
+        self.question = dialogs.confirm(
+            self._owner,
+            self.tr("Call rows back"),
+            self.tr(
+                "They can be labelled and handed out again. A packet that comes back later is "
+                "taken in all the same, and its conflicts are listed."
+            ),
+            Choice("call back", self.tr("Call &back"), "primary"),
+            free,
+            [box],
+        )
 
     # ── handing in ───────────────────────────────────────────────────────────────────────────
 

@@ -177,6 +177,69 @@ def test_conflicts_are_listed_before_and_after_they_are_taken_in(
     assert last.state.indices.tolist() == [lines.index(line)]
 
 
+def test_rows_with_coders_are_left_out_until_they_are_called_back(
+    qtbot, page, reviews, saved, screen
+):
+    view = open_coded(qtbot, page, reviews)
+    editing, card = view.editing, view.packets.card
+    reserved, keys = editing.state.reserved, editing.keys
+    assert not card.call_back.isVisibleTo(view)
+    hand_out(qtbot, view, saved, rows=40, overlap=20)
+    qtbot.waitUntil(lambda: len(reserved.rows) == 60)
+    assert card.text.text() == "Rows with coders: Anna 40, Ben 40."
+    page.activateWindow()  # a dialog was open
+    # keys do not label such a row until it is released, and pass by it
+    first, free = int(reserved.rows[0]), np.setdiff1d(np.arange(120), reserved.rows)
+    view.table.selectRow(first)
+    view.table.setFocus()
+    qtbot.waitUntil(view.table.hasFocus)
+    assert editing.reserved.isVisibleTo(view) and not keys.isVisibleTo(view)
+    mark = view.model.index(first, view.model.mark_column)
+    assert f"With {', '.join(reserved.coders(first))}" in editing.reserved.text.text()
+    assert view.model.data(mark).startswith("with ")
+    assert_distinct_keys(view, LabelKeys)
+    screen(view, "reserved")
+    qtbot.keyClick(view.table, Qt.Key.Key_1)
+    assert not editing.state.rows and editing.selected() == [first]
+    qtbot.mouseClick(editing.reserved.pass_by, Qt.MouseButton.LeftButton)
+    (passed,) = editing.selected()
+    assert passed == free[free > first][0] and keys.isVisibleTo(view)
+    qtbot.keyClick(view.table, Qt.Key.Key_1)
+    assert [*editing.state.rows] == [passed] and editing.selected() == [free[free > passed][0]]
+    view.table.selectRow(first)
+    qtbot.mouseClick(editing.reserved.release, Qt.MouseButton.LeftButton)
+    assert keys.isVisibleTo(view) and not editing.reserved.isVisibleTo(view)
+    qtbot.keyClick(view.table, Qt.Key.Key_S)
+    assert {*editing.state.rows} == {first, passed} and len(reserved.rows) == 59
+    editing.review.label_rows("file")
+    qtbot.waitUntil(lambda: editing.review.kind == "labels")
+    assert view.state.indices.tolist() == [row for row in free.tolist() if row != passed]
+    editing.state.discard()
+    # neither are they handed out again, unless wanted
+    card.hand_out.click()
+    asked, fields = question(qtbot, "Hand rows out"), view.packets.fields
+    assert fields.pool.itemText(0) == "Rows without a label (61)"
+    fields.coders.setText("Cem")
+    assert fields.sentence.text() == "61 of 61 rows are drawn at random."
+    fields.again.setChecked(True)
+    assert fields.sentence.text() == "61 of 120 rows are drawn at random."
+    screen(asked, "hand-out-again")
+    asked.buttons["cancel"].click()
+    card.call_back.click()
+    asked = question(qtbot, "Call rows back")
+    box = asked.findChild(ComboBox)
+    assert [box.itemText(n) for n in range(3)] == [
+        "Anna: 40 row(s)",
+        "Ben: 40 row(s)",
+        "All coders",
+    ]
+    assert_accessible(asked)
+    screen(asked, "call-back")
+    box.setCurrentIndex(1)
+    asked.buttons["call back"].click()
+    qtbot.waitUntil(lambda: card.text.text() == "Rows with coders: Anna 40.")
+
+
 def test_suggestions_of_a_model_are_accepted_by_enter(
     qtbot, page, reviews, saved, one_time_workers
 ):
