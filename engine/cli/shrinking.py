@@ -48,6 +48,9 @@ def shrink(
         float | None,
         typer.Option(min=0.01, help="Epochs of each. Default: recommended for its size."),
     ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the smaller models. Default: of the run.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a fine-tuned model smaller: one search, measured against it on its validation rows.
@@ -64,6 +67,7 @@ def shrink(
         students=tuple(path.absolute() for path in student or ()),
         texts=None if texts is None else texts.absolute(),
         epochs=epochs,
+        seed=seed,
     )
     with ProgressLine(sys.stderr) as line, awake_while_training(Home().settings):
 

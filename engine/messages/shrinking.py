@@ -133,4 +133,4 @@ class Shrink(Question):
     )
     texts: Path | None = Field(None, description="A file of texts without labels.")
     epochs: float | None = Field(None, gt=0, description="None: as recommended for each student.")
-    seed: int = 0
+    seed: int | None = Field(None, description="Of the students. None: that of the run.")

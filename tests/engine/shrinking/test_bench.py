@@ -2,19 +2,25 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from engine.cli import main
 from engine.config.job import FromCheckpoint
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.export.exporting import export
 from engine.messages.exporting import Export
-from engine.messages.shrinking import Shrink, Shrunk
+from engine.messages.shrinking import Shape, Shrink, Shrunk
 from engine.models import checkpoint
 from engine.results.store import best_checkpoint
 from engine.results.students import POINTS
 from engine.runs.folder import RunFolder
 from engine.shrinking.bench import shrink
+from engine.shrinking.material import read_material
+from engine.shrinking.measuring import load_model
+from engine.shrinking.students import Students
+from engine.training.data import teaching
 
 
 @pytest.fixture
@@ -61,7 +67,7 @@ def test_a_search_measures_students_that_export_and_continues(question, tmp_path
     third = shrink(question.model_copy(update=update))
     assert [point.shape for point in third.points[len(again.points) :]][:1] == [None]
     assert third.points[len(again.points)].name == "student-01" and not [*interrupted.milestones()]
-    newest = RunFolder(question.into / "student-04").job()
+    newest = RunFolder(question.into / "student-04").job()  # with its texts
     assert newest.data.path.parent != texts
     assert newest.base_model.path == best_checkpoint(run)
     exported = export(Export(checkpoint=students[0].checkpoint, into=tmp_path / "exported"))
@@ -75,6 +81,49 @@ def test_a_search_measures_students_that_export_and_continues(question, tmp_path
     state.write_text(json.dumps(stored))
     with pytest.raises(StudioError, match="students of another model"):
         shrink(question)
+
+
+def test_a_student_is_resumed_with_the_same_settings_only(question, tmp_path):
+    run, folder = RunFolder(question.run), best_checkpoint(RunFolder(question.run))
+    loaded, job = checkpoint.load(folder), run.job()
+    teacher = load_model(folder, job.training.max_length)
+
+    def begin(epochs, seed, texts=None):
+        material = read_material(run, loaded, texts, tmp_path, lambda *_: None)
+        students = Students(job, teacher, material, tmp_path, epochs, seed)
+        return students.run_of(0, students.cut(shape))
+
+    shape = Shape(layers=1, intermediate_size=loaded.spec.intermediate_size, max_length=16)
+    first = begin(1.0, None)
+    assert begin(1.0, None).path == first.path
+    assert first.job().training.seed == job.training.seed
+    for other in ((2.0, None), (1.0, 7), (1.0, None, question.texts)):
+        begun = begin(*other)
+        assert begun.path != first.path and begin(*other).path == begun.path
+    assert begin(1.0, None).path == first.path
+
+
+def test_the_teacher_is_asked_once_about_each_part(question, monkeypatch):
+    loaded = checkpoint.load(best_checkpoint(RunFolder(question.run)))
+    rows = Rows(texts=[f"a film about {n} cold ends" for n in range(5)])
+    expected = teaching.teacher_outputs(loaded, rows, 16, lambda *_: None)
+    monkeypatch.setattr(teaching, "PART", 2)
+    seen, asked, ask = [], [], teaching._ask
+
+    def interrupted(teacher, part, *rest):
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        asked.append([*part.texts])
+        return ask(teacher, part, *rest)
+
+    monkeypatch.setattr(teaching, "_ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        teaching.teacher_outputs(loaded, rows, 16, lambda *_: None)
+    assert asked == [rows.texts[:2], rows.texts[2:4]]
+    asked.clear()
+    outputs = teaching.teacher_outputs(loaded, rows, 16, lambda *done: seen.append(done))
+    assert asked == [rows.texts[4:]] and seen[-1] == (5, 5) and seen == sorted(seen)
+    assert np.allclose(outputs, expected, atol=1e-5)
 
 
 def test_the_command_lists_the_points_and_marks_the_frontier(question, tmp_path, capsys):
