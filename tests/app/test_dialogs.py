@@ -36,7 +36,8 @@ from app.pages.runs.run.checkpoints_tab import (
     ask_to_branch,
     read_checkpoints,
 )
-from app.pages.runs.run.smaller import SmallerDialog, SmallerState
+from app.pages.runs.run.smaller import SmallerDialog
+from app.pages.runs.run.smaller_state import SmallerState
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state import RunsState
 from app.running import RunningRun

@@ -7,12 +7,19 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QMainWindow, QMenu
 
+from app.library import describe_model
+from app.pages.runs.run import smaller_state
 from app.pages.runs.run.header import can_teach
-from app.pages.runs.run.smaller import SmallerDialog, SmallerState, point_name, points_chart
+from app.pages.runs.run.smaller import SmallerDialog
+from app.pages.runs.run.smaller_points import point_name, points_chart
+from app.pages.runs.run.smaller_state import SmallerState
 from app.widgets.charts.chart import Line, Points
+from engine.checkpoints.info import checkpoint_info
+from engine.files.shipped import minilm, starter_model
 from engine.messages.question import Refused, Working
 from engine.messages.shrinking import Shape, Shrink, ShrinkPoint, Shrunk
 from engine.results.students import POINTS, students_folder
+from engine.runs.folder import RunFolder
 from tests.app.pages.runs.pages import open_run
 
 
@@ -131,6 +138,32 @@ def test_a_search_asks_and_shows_its_points_as_they_come(dialog, monkeypatch):
     monkeypatch.setattr(Worker, "cancel", lambda _: stopped.append(True))
     dialog.reject()
     assert stopped
+
+
+def test_smaller_models_can_be_chosen_as_students(dialog, qtbot, studio, monkeypatch):
+    state = dialog.state
+    assert not dialog.others.isEnabled()  # a run without checkpoints
+    models = {"Starter": starter_model(), "MiniLM": minilm()}
+    entries = [describe_model(name, path, "included") for name, path in models.items()]
+    monkeypatch.setattr(studio, "models", lambda: entries)
+    sizes = {name: checkpoint_info(path).parameters for name, path in models.items()}
+    whole = checkpoint_info(starter_model()).model_copy(update={"parameters": 10 * sizes["MiniLM"]})
+    monkeypatch.setattr(smaller_state, "checkpoint_info", lambda _: whole)
+    monkeypatch.setattr(RunFolder, "best_step", lambda _: 3)
+    state.open()
+    qtbot.waitUntil(dialog.others.isEnabled)
+    assert [model.name for model in state.others] == sorted(sizes, key=sizes.__getitem__)
+    dialog.menu.aboutToShow.emit()
+    actions = {action.text().split(":")[0]: action for action in dialog.menu.actions()}
+    assert "parameters, 10 % of this run" in actions["MiniLM"].text()
+    actions["MiniLM"].trigger()
+    assert state.students == (minilm(),)
+    assert dialog.others.text().replace("&", "").startswith("1 other model")
+    dialog.start.click()
+    assert dialog.asked[0][0].students == (minilm(),) and not dialog.others.isEnabled()
+    state.stop()
+    actions["MiniLM"].trigger()
+    assert state.students == ()
 
 
 def test_an_earlier_search_is_read_and_a_damaged_one_is_reported(qtbot, studio, tmp_path):
