@@ -1,12 +1,13 @@
 """Smaller models of a fine-tuned network: score, size and speed against it, and the bar.
 
     python -m benchmarks fidelity prepare ASSETS/datasets WORK
-    python -m benchmarks shrinking WORK --model MODEL --data trec-qc --rows 3000 --trials 6
+    python -m benchmarks shrinking WORK --model MODEL --student SMALL --texts --seeds 42 43
 
 Fine-tunes MODEL on some rows of each set, unless WORK has that run, and searches for smaller models
-with `bert-studio shrink`; an interrupted search continues. All other training texts of the set are
-given as texts without labels with `--texts`. The last lines say whether a smaller model keeps 97 %
-of the score with at most a quarter of the size and at least four times the speed.
+with `bert-studio shrink`, once with each seed; an interrupted search continues. With `--texts` they
+learn from all other training texts of the set as well, without labels. The last lines say whether a
+smaller model keeps 97 % of the score with at most a quarter of the size and at least four times the
+speed, and whether the scores of the seeds are within each other's intervals.
 """
 
 import json
@@ -18,6 +19,8 @@ from benchmarks import harness
 from benchmarks.defaults.measure import sample_file
 from benchmarks.defaults.plan import SETS
 from benchmarks.fidelity.settings import data_folder
+from engine.messages.events import Ended
+from engine.runs.folder import RunFolder
 
 SCORE, SIZE, SPEED = 0.97, 1 / 4, 4.0  # the bar, against the teacher in fp32
 
@@ -29,20 +32,38 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--data", nargs="+", choices=tuple(SETS), default=["sst2", "trec-qc"])
     parser.add_argument("--rows", type=int, default=3_000, help="for training, at most")
     parser.add_argument("--trials", type=int, default=8)
+    parser.add_argument("--student", type=Path, nargs="+", default=[], help="other models")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[42], help="a search each")
+    parser.add_argument("--epochs", type=float, help="of the smaller models")
     parser.add_argument("--set", action="append", default=[], help="of the job, FIELD=VALUE")
     parser.add_argument("--texts", action="store_true", help="learn from the other texts, too")
     options = parser.parse_args(arguments)
-    home = options.work / "home"
     for name in options.data:
-        run = teacher(options, name, home)
-        more = ["--texts", other_texts(options, name)] if options.texts else []
-        command = ("shrink", run, "--trials", options.trials, "--json", *more)
-        print(*lines(name, json.loads(harness.run_studio(*command, home=home))), sep="\n")
+        searches = [search(options, name, seed) for seed in options.seeds]
+        for seed, shrunk in zip(options.seeds, searches, strict=True):
+            print(*lines(f"{name}, seed {seed}", shrunk), sep="\n")
+        print(*repeated(searches), sep="\n")
     print(f"\n{harness.cpu_name()}, CPU time; load {os.getloadavg()[0]:.1f}")
 
 
+def search(options: Any, name: str, seed: int) -> dict[str, Any]:
+    """The points of one search, as `shrink --json` prints them."""
+    home = options.work / "home"
+    run = teacher(options, name, home)
+    command = ["shrink", run, "--into", options.work / f"{run.name}-{seed}", "--seed", seed]
+    command += ["--trials", options.trials, "--json"]
+    for student in options.student:
+        command += ["--student", student]
+    if options.epochs is not None:
+        command += ["--epochs", options.epochs]
+    if options.texts:
+        command += ["--texts", other_texts(options, name)]
+    answer: dict[str, Any] = json.loads(harness.run_studio(*command, home=home))
+    return answer
+
+
 def teacher(options: Any, name: str, home: Path) -> Path:
-    """The run of a set, trained unless it is there."""
+    """The run of a set, trained to its end unless it is there."""
     run, data = home / "runs" / f"{options.model.name}-{name}-{options.rows}", SETS[name]
     if not run.is_dir():
         folder = data_folder(options.work)
@@ -54,7 +75,14 @@ def teacher(options: Any, name: str, home: Path) -> Path:
         text = harness.run_studio(*command, "--base-model", options.model, *sets, home=home)
         job.write_text(text, "utf-8")
         harness.run_studio("train", job, "--into", run, home=home)
+    elif not has_finished(RunFolder(run)):
+        harness.run_studio("resume", run, home=home)
     return run
+
+
+def has_finished(run: RunFolder) -> bool:
+    ends = [event for event in run.milestones() if isinstance(event, Ended)]
+    return bool(ends) and ends[-1].outcome == "finished"
 
 
 def other_texts(options: Any, name: str) -> Path:
@@ -63,7 +91,7 @@ def other_texts(options: Any, name: str) -> Path:
     header, *all_rows = (folder / data.train).read_text("utf-8").splitlines()
     used = set(sample_file(folder, data.train, options.rows).read_text("utf-8").splitlines())
     column = header.split("\t").index("text")
-    file = options.work / f"{name}-other-{options.rows}.txt"
+    file: Path = options.work / f"{name}-other-{options.rows}.txt"
     texts = [row.split("\t")[column] for row in all_rows if row not in used]
     file.write_text("".join(f"{text}\n" for text in texts), "utf-8")
     return file
@@ -91,6 +119,26 @@ def lines(name: str, shrunk: dict[str, Any]) -> list[str]:
         )
     reached = [point for point in points if reaches(point, whole)]
     return [*rows, f"\nThe bar is {'reached' if reached else 'not reached'} on {name}."]
+
+
+def repeated(searches: list[dict[str, Any]]) -> list[str]:
+    """The models of all searches, and how many of them score within each other's intervals."""
+    if len(searches) < 2:
+        return []
+    by_name = [
+        {
+            (str(point["name"]), point["computed"]): point
+            for point in shrunk["points"]
+            if not point["is_teacher"]
+        }
+        for shrunk in searches
+    ]
+    common = [key for key in by_name[0] if all(key in points for points in by_name)]
+    within = [
+        all(a[key]["low"] <= b[key]["score"] <= a[key]["high"] for a in by_name for b in by_name)
+        for key in common
+    ]
+    return [f"\n{sum(within)} of {len(common)} models repeat within their intervals."]
 
 
 def reaches(point: dict[str, Any], whole: dict[str, Any]) -> bool:
