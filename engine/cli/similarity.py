@@ -114,7 +114,9 @@ def vectors(
         ),
     ] = None,
     max_length: MaxLength = None,
-    batch_size: BatchSize = 32,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Batch size: texts computed at once. Default: 32.")
+    ] = None,
     **extra: Any,
 ) -> None:
     """Write one vector for each row of a file or of a stored data set."""
@@ -124,16 +126,19 @@ def vectors(
     word = word.strip()
     if layer is not None and not word:
         raise StudioError("--layer is a property of the vectors of a word.", "Use --word, too.")
-    if word and max_length is not None:
-        raise StudioError(
-            "--max-length is a property of the vectors of whole texts.", "Leave out one of both."
-        )
+    for option, value in (("--max-length", max_length), ("--batch-size", batch_size)):
+        if word and value is not None:
+            raise StudioError(
+                "{option} is a property of the vectors of whole texts.",
+                "Leave out {option}, or --word.",
+                option=option,
+            )
     rows = _rows(file, data, part, READING.select(extra), TEXT_COLUMN.select(extra))
     loaded = _load(model)
     if word:
         _write_word(loaded, word, layer, rows, out)
         return
-    encoded = _encode(loaded, rows.texts, max_length, batch_size)
+    encoded = _encode(loaded, rows.texts, max_length, batch_size or 32)
     if out.suffix.lower() == ".npy":
         save_array(out, encoded)
     else:

@@ -381,9 +381,19 @@ class LogitsCollector(PredictionCollector):
 
     @property
     def weights(self) -> np.ndarray:
-        """Weight of each window in the output of its row, float32 [windows]; see `row_weights`."""
+        """Weight of each window in the highest output of its row, float32 [windows].
+
+        See `row_weights`; with the maximum it is 1 for the window that has this maximum.
+        """
         assert self._owners is not None
-        return row_weights(self._owners, self.scores, self._aggregate)
+        if self._aggregate != "max":
+            return row_weights(self._owners, self.scores, self._aggregate)
+        logits = self.logits  # [rows, C]
+        best = logits.argmax(1)[self._owners]  # [windows]
+        highest = self.outputs[np.arange(len(best)), best] == logits.max(1)[self._owners]
+        sums = np.add.reduceat(highest.astype(np.float32), first_windows(self._owners))
+        weights: np.ndarray = highest / sums[self._owners]
+        return weights
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.indices is not None
@@ -664,8 +674,8 @@ def pool_rows(
 def row_weights(
     owners: NDArray[np.int64], scores: NDArray[np.float32], aggregate: Aggregation
 ) -> NDArray[np.float32]:
-    """Weight of each window in its row, float32 [W], summing to 1: equal for mean and maximum, the
-    softmax of the scores for attention (Ilse et al. 2018, eq. 8), 1 for the first."""
+    """Weight of each window in its row, float32 [W], summing to 1: equal for the mean, the softmax
+    of the scores for attention (Ilse et al. 2018, eq. 8), 1 for the first."""
     starts = first_windows(owners)
     if aggregate == "first":
         is_first = np.zeros(len(owners), dtype=np.float32)

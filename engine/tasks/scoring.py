@@ -11,6 +11,7 @@ from engine.config.dataset import DataSource, FileData, Split, SplitName
 from engine.config.task import TaskSpec
 from engine.config.tasks import parse_task
 from engine.config.tasks.pretraining import Pretraining
+from engine.data.columns.joined import other_texts_note
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset, resolve
 from engine.errors import StudioError
@@ -91,7 +92,10 @@ def score(request: Evaluate, scratch: Path | None = None, emit: Emit = lambda _:
         origin = _origin(request, dataset, predictor.learner)
         rows, cells = dataset.rows(part), dataset.cells(part)
         scored = score_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
-        notes = dataset.spec.notes if request.part == "file" else ()
+        if request.part == "file":
+            notes = dataset.spec.notes
+        else:
+            notes = (*filter(None, (other_texts_note(texts, dataset.spec.mapping),)),)
         if left_out := dataset.left_out(part):
             notes += (left_out_note(left_out),)
         return scored._replace(notes=(*notes, *scored.notes))

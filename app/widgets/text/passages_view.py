@@ -53,7 +53,7 @@ class PassagesView(QWidget):
         words = tint_effects([_as_word(index, passages[index]) for index in self._shown])
         self.row.show_words(words, self._shown.index(chosen))
         one = passages[chosen]
-        self.note.setText(self._describe(one, chosen, len(passages)))
+        self.note.setText(self._describe(passages, chosen))
         self._show_text(texts[one.segment], one)
 
     def _show_text(self, text: str, passage: Passage) -> None:
@@ -67,7 +67,8 @@ class PassagesView(QWidget):
             self.text.setTextCursor(cursor)
             self.text.ensureCursorVisible()
 
-    def _describe(self, passage: Passage, index: int, count: int) -> str:
+    def _describe(self, passages: Sequence[Passage], index: int) -> str:
+        passage, count = passages[index], len(passages)
         place = self.tr("Passage {0} of {1}").format(index + 1, count)
         if passage.label:
             alone = self.tr("alone “{0}” with {1}").format(
@@ -75,7 +76,13 @@ class PassagesView(QWidget):
             )
         else:
             alone = self.tr("alone {0}").format(numbers.decimal(passage.value))
-        weight = self.tr("weight {0}").format(numbers.percent(passage.weight))
+        deciding = next((i for i, other in enumerate(passages) if other.weight == 1), None)
+        if deciding is None:
+            weight = self.tr("weight {0}").format(numbers.percent(passage.weight))
+        elif deciding == index:
+            weight = self.tr("only this one counts")
+        else:
+            weight = self.tr("only passage {0} counts").format(deciding + 1)
         template = (
             self.tr("masked, the score falls by {0}")
             if passage.effect >= 0

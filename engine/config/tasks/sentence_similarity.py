@@ -134,8 +134,8 @@ class SentenceSimilarity(ScaledTask, AggregatingTask):
         if self.scores_windows:
             yield Problem(
                 phrase(
-                    "The vectors of windows are pooled by their mean or maximum: choose another "
-                    "aggregation than attention"
+                    "A sentence encoder stores no weight for attention over windows, so that other "
+                    "programs compute the same vectors: choose another aggregation than attention"
                 ),
                 ("aggregate",),
             )

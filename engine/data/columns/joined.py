@@ -118,6 +118,22 @@ def columns_of_stored(
     return joined or mapping, note
 
 
+def other_texts_note(texts: Mapping[str, str], mapping: Columns) -> str:
+    """Say that rows have other texts than a model was trained on; “” if they are the same.
+
+    Args:
+        texts: the columns or templates of the model's texts by role.
+    """
+    given = [getattr(mapping, role) for role in texts]
+    if given == [*texts.values()]:
+        return ""
+    return phrase(
+        "The text is “{given}”; the model was trained on “{trained}”.",
+        given=f" {SEPARATOR} ".join(filter(None, given)),
+        trained=f" {SEPARATOR} ".join(texts.values()),
+    )
+
+
 def with_joined(mapping: Columns, cells: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
     """The cells of all columns, with those of the joined ones. Raises as `joined_columns`."""
     columns = [*cells.values()]

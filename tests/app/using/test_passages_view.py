@@ -16,7 +16,7 @@ LABELS = ("dull", "warm")
 TEXT = "𝄞 " + " ".join(f"word{number}" for number in range(600))
 
 
-def passages(effects: list[float]) -> tuple[Passage, ...]:
+def passages(effects: list[float], only: int | None = None) -> tuple[Passage, ...]:
     size = len(TEXT) // max(1, len(effects))
     return tuple(
         Passage(
@@ -24,7 +24,7 @@ def passages(effects: list[float]) -> tuple[Passage, ...]:
             start=index * size,
             end=(index + 1) * size,
             effect=effect,
-            weight=1 / len(effects),
+            weight=1 / len(effects) if only is None else float(index == only),
             label="warm",
             value=0.75,
         )
@@ -42,7 +42,7 @@ def view(qtbot, studio, tmp_path):
     studio.explorer = explorer
 
 
-def answer(view: TryingView, effects: list[float]) -> FakeExplorer:
+def answer(view: TryingView, effects: list[float], only: int | None = None) -> FakeExplorer:
     """Type the text and answer with passages."""
     state, explorer = view._state, view._state._explorer
     state.type_in(TEXT, "")
@@ -54,7 +54,7 @@ def answer(view: TryingView, effects: list[float]) -> FakeExplorer:
             tokens=(),
             predictions=(Prediction(first=0, last=0, ranked=ranked),),
             predicted=("warm",),
-            passages=passages(effects),
+            passages=passages(effects, only),
         )
     )
     return explorer
@@ -82,6 +82,16 @@ def test_the_passage_with_the_largest_effect_is_marked_and_its_words_are_explain
     one = state.predicted.passages[1]
     assert explorer.of_kind("attribute")[-1].text == TEXT[one.start : one.end]
     assert marked_text(passages) == TEXT[one.start : one.end]
+
+
+def test_the_passage_that_alone_counts_is_named(view):
+    answer(view, [0.1, 2.0, 1.5], only=1)
+    note = view.passages_view.note
+    assert "only this one counts" in note.text()
+    view._state.choose_passage(2)
+    assert "only passage 2 counts" in note.text()
+    answer(view, [0.1, 2.0, 1.5, 0.2])
+    assert "weight 25" in note.text() and "counts" not in note.text()
 
 
 def test_of_many_passages_those_with_the_largest_effects_are_shown(view):

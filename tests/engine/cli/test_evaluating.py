@@ -147,6 +147,21 @@ def test_a_stored_part_is_scored_by_a_model(run, evaluate, home, tmp_path, capsy
         moved.rename(run.checkpoint(best))
 
 
+def test_other_texts_than_those_of_training_are_noted(run, tmp_path, capsys):
+    def notes(model):
+        assert main(["evaluate", "--data", str(run.dataset), "--model", str(model)]) == 0
+        return capsys.readouterr().err
+
+    best = run.checkpoint(run.best_step())
+    assert "the model was trained on" not in notes(best)
+    copied = shutil.copytree(best, tmp_path / "model")
+    (copied / "manifest.json").unlink()
+    config = json.loads((copied / "config.json").read_text(encoding="utf-8"))
+    config["bert_studio_texts"] = {"text": "subject [SEP] text"}
+    (copied / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert "The text is “text”; the model was trained on “subject [SEP] text”." in notes(copied)
+
+
 def test_a_file_is_scored_and_its_rows_are_written(run, evaluate, tmp_path):
     file = small.sentences(tmp_path / "new.csv", rows=12)
     best = run.best_step()

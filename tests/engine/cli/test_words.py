@@ -61,5 +61,6 @@ def test_vectors_of_a_word_are_written_by_command(output, refusal, tmp_path):
     assert mine.read_text() == "a file of the user"
     assert out.with_suffix(".texts.csv").read_text().count("stick") > 3
     assert "Use --word" in refusal(*arguments[:4], "--layer", "1", "--out", out)
-    assert "--max-length" in refusal(*arguments, "--max-length", "9", "--out", out)
+    for option in ("--max-length", "--batch-size"):  # one text is computed at a time
+        assert f"{option} is a property" in refusal(*arguments, option, "9", "--out", out)
     assert "no layer 99" in refusal(*arguments[:-1], "99", "--out", out)

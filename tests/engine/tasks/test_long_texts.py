@@ -174,6 +174,10 @@ def test_training_end_to_end_and_prediction_pool_alike(tokenizer, tmp_path, aggr
     assert isinstance(metrics, LogitsCollector)
     assert metrics.logits == pytest.approx(expected.detach().numpy(), abs=1e-5)
     assert metrics.compute()["loss"] == pytest.approx(float(loss.detach()), abs=1e-5)
+    best, owners = metrics.logits.argmax(1), examples.owners
+    weighted = metrics.weights * metrics.outputs[np.arange(len(owners)), best[owners]]
+    assert np.bincount(owners, weighted) == pytest.approx(metrics.logits.max(1), abs=1e-5)
+    assert np.bincount(owners, metrics.weights) == pytest.approx(np.ones(12))
 
     learner.task = task.model_copy(update={"labels": learner.labels, "window_length": LENGTH})
     extra = {TASK: learner.task.model_dump(mode="json")}
