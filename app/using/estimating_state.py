@@ -21,6 +21,7 @@ from engine.results.estimate_table import (
 
 PREFIX = "predicted_"  # of columns that a model has added
 MACHINE, HAND = ("predicted", "prediction"), ("hand", "gold", "human")  # in names of columns
+TRUTH = "truth"  # in the name of a column
 MAX_LABELS = 200  # to choose from
 _Found = tuple[dict[str, Sequence[str]], EstimateTable | StudioError]
 
@@ -73,8 +74,8 @@ class EstimatingState(QObject):
 
     def _on_opened(self, source: TableColumns) -> None:
         self.source = source
-        predicted, hand = guess_codes(source, self._known)
-        self.request = EstimateRequest(predicted, hand)
+        predicted, hand, truth = guess_codes(source, self._known)
+        self.request = EstimateRequest(predicted, hand, truth=truth)
         self._estimate()
 
     def _estimate(self) -> None:
@@ -123,16 +124,17 @@ def labels_of(column: Sequence[str]) -> tuple[str, ...]:
     return tuple(labels) if len(labels) <= MAX_LABELS else ()
 
 
-def guess_codes(source: TableColumns, predicted: str | None) -> tuple[str, str]:
-    """Names of the columns of machine codes and hand codes; “” if unknown."""
+def guess_codes(source: TableColumns, predicted: str | None) -> tuple[str, str, str | None]:
+    """Columns of machine codes and of hand codes, “” if unknown, and of true codes or None."""
     columns = source.columns
     if predicted not in columns:
         predicted = next((name for name in columns if is_machine(name)), "")
     by_name = next((n for n in columns if any(word in n.casefold() for word in HAND)), None)
     plain = (predicted or "").removeprefix(PREFIX)
     options = (by_name, plain if plain in columns else None, source.label)
-    hand = next((name for name in options if name and name != predicted), "")
-    return predicted or "", hand
+    truth = next((name for name in columns if TRUTH in name.casefold()), None)
+    hand = next((name for name in options if name and name not in (predicted, truth)), "")
+    return predicted or "", hand, truth
 
 
 def is_machine(name: str) -> bool:

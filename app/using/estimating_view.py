@@ -1,6 +1,7 @@
 """Dialog of corrected estimates: columns, a chart with intervals, a table."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QSize, Qt
@@ -24,14 +25,14 @@ from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, one_line, visible
 from engine.data.columns.periods import PERIOD_TITLES
-from engine.results.estimate_table import EstimateRow, estimate_lines
+from engine.results.estimate_table import EstimateRow, EstimateTable, estimate_lines
 from engine.results.intervals import Interval
 
 SIZE = QSize(980, 660)  # px
 BOX_CHARACTERS, NAME_CHARACTERS = 18, 60
 MIN_PICTURE = 30 * SPACE  # px
 EACH, MEAN = "each", "mean"  # items of the box “Estimate” that are not labels
-ROLES = ("predicted", "hand", "by", "compare", "chance")
+ROLES = ("predicted", "hand", "truth", "by", "compare", "chance")
 
 
 class EstimateDialog(Dialog):
@@ -58,10 +59,7 @@ class EstimateDialog(Dialog):
         self.table = make_table(self.tr("Estimates"), self.model)
         self.save = FigureButton(self.figure, notices)
         self.save.offer_on(self.picture)
-        self.legend = Text(
-            self.tr("● corrected estimate with its 95 % interval   ○ machine codes alone"),
-            "small",
-        )
+        self.legend = Text("", "small")
         self.status = Text("", "muted", selectable=True)
         self.notes = Text("", "muted", selectable=True)
         close = buttons.plain(self.tr("&Close"), self.close)
@@ -106,6 +104,7 @@ class EstimateDialog(Dialog):
             (self.boxes["predicted"], "predicted"),
             (self.boxes["hand"], "hand"),
             (self.what, ""),
+            (self.boxes["truth"], "truth"),
             (by, "by"),
             (self.boxes["compare"], "compare"),
             (self.boxes["chance"], "chance"),
@@ -148,6 +147,7 @@ class EstimateDialog(Dialog):
             part.setVisible(table is not None)
         if table is None:
             return
+        self.legend.setText(self._legend(table.has_truth))
         self.notes.setText(" ".join(map(translated, table.notes)))
         marks, before = [], None
         for row in table.rows:
@@ -156,10 +156,10 @@ class EstimateDialog(Dialog):
             is_apart = (
                 before is not None and before != key and bool(row.group or before[0] != key[0])
             )
-            marks.append(Mark(row_title(row), row.estimate.corrected, naive, is_apart))
+            marks.append(Mark(row_title(row), row.estimate.corrected, naive, is_apart, row.truth))
             before = key
         self.picture.show_marks(marks, partial(figure_text, is_share=table.is_share))
-        self.model.show_rows(table.rows, self._columns(table.rows, table.is_share))
+        self.model.show_rows(table.rows, self._columns(table))
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
@@ -203,10 +203,17 @@ class EstimateDialog(Dialog):
         self.period.setCurrentIndex(self.period.findData(request.period))
         self.period.setEnabled(request.by is not None)
 
-    def _columns(self, rows: tuple[EstimateRow, ...], is_share: bool) -> list[Column[EstimateRow]]:
-        def text(figure: Interval, row: EstimateRow) -> str:
+    def _legend(self, has_truth: bool) -> str:
+        text = self.tr("● corrected estimate with its 95 % interval   ○ machine codes alone")
+        return self.tr("{0}   ◇ true value").format(text) if has_truth else text
+
+    def _columns(self, table: EstimateTable) -> list[Column[EstimateRow]]:
+        def written(row: EstimateRow) -> Callable[[float], str]:
             is_signed = row.minus is not None
-            return with_ends(figure, partial(figure_text, is_share=is_share, is_signed=is_signed))
+            return partial(figure_text, is_share=table.is_share, is_signed=is_signed)
+
+        def text(figure: Interval, row: EstimateRow) -> str:
+            return with_ends(figure, written(row))
 
         columns = [
             Column[EstimateRow](self.tr("Estimate of"), row_title, tooltip=row_title),
@@ -231,7 +238,15 @@ class EstimateDialog(Dialog):
                 align_right=True,
             ),
         ]
-        if any(row.estimate.halving is not None for row in rows):
+        if table.has_truth:
+            true_value = Column[EstimateRow](
+                self.tr("True value"),
+                lambda row: written(row)(row.truth),
+                value=lambda row: row.truth,
+                align_right=True,
+            )
+            columns.insert(2, true_value)
+        if any(row.estimate.halving is not None for row in table.rows):
             columns.append(
                 Column(
                     self.tr("For half the interval"),
@@ -270,6 +285,7 @@ def _titles() -> dict[str, str]:
     texts = (
         tr("Machine codes"),
         tr("Hand codes"),
+        tr("True codes, if known"),
         tr("Over time, by"),
         tr("Compare groups of"),
         tr("Sampling probability"),

@@ -59,6 +59,10 @@ def estimate(
             "differ."
         ),
     ] = None,
+    truth: Annotated[
+        str | None,
+        typer.Option(help="Column with the true codes, if known, to compare the estimates with."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Write the table: .csv, .tsv, .jsonl, .parquet or .xlsx."),
@@ -79,7 +83,7 @@ def estimate(
         check_suffix(out, TABLE_WRITERS)
     request = EstimateRequest(
         *(predicted, hand, proportion_of, mean, by, extra["period"], compare),
-        sampling_probability,
+        *(sampling_probability, truth),
     )
     version = find_version(file)
     reading = None
@@ -120,6 +124,9 @@ def _sentence(row: EstimateRow, is_share: bool) -> str:
         coded=found.coded,
         rows=found.rows,
     )
+    if not math.isnan(row.truth):
+        value = score_text(row.truth, is_share, sign)
+        text = phrase("{text}; true value {value}", text=text, value=value)
     if found.halving is not None:
         return str(phrase("{text}, {n:,} would halve the interval", text=text, n=found.halving))
     if row.minus is not None or math.isnan(found.variance) or found.coded == found.rows:

@@ -52,6 +52,7 @@ class EstimateRequest:
         by: column of dates, with an estimate for each period, or others, with one for each value.
         compare: column of groups, each with an estimate and its difference from the largest group.
         chance: column with the probability with which each row was drawn to be coded by hand.
+        truth: column with the true codes, if they are known: only compared with the estimates.
     """
 
     predicted: str
@@ -62,17 +63,19 @@ class EstimateRequest:
     period: Period = "month"
     compare: str | None = None
     chance: str | None = None
+    truth: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        named = (self.predicted, self.hand, self.by, self.compare, self.chance)
+        named = (self.predicted, self.hand, self.by, self.compare, self.chance, self.truth)
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 class EstimateRow(NamedTuple):
     """An estimate: of which label, in which period and group; “” for the mean and all rows.
 
-    `minus` is the group that is subtracted in a difference.
+    `minus` is the group that is subtracted in a difference; `truth` is the figure of the true
+    codes, NaN if unknown.
     """
 
     label: str
@@ -80,6 +83,7 @@ class EstimateRow(NamedTuple):
     group: str
     estimate: Estimate
     minus: str | None = None
+    truth: float = float("nan")
 
 
 def random_rows(coding: Coding, column: str, rows: int) -> Bools | None:
@@ -97,6 +101,10 @@ class EstimateTable(NamedTuple):
     labels: tuple[str, ...]  # whose shares are estimated; none for a mean
     notes: tuple[Phrase, ...]
 
+    @property
+    def has_truth(self) -> bool:
+        return not all(np.isnan(row.truth) for row in self.rows)
+
 
 def estimate_table(
     cells: Mapping[str, Sequence[str]], request: EstimateRequest, is_random: Bools | None = None
@@ -111,10 +119,12 @@ def estimate_table(
     for name in request.columns:
         if name not in cells:
             raise MissingColumn(name, list(cells))
-    if request.predicted == request.hand:
+    given = Counter(filter(None, (request.predicted, request.hand, request.truth)))
+    if max(given.values()) > 1:
         raise StudioError(
-            "The machine codes and the hand codes are in the same column.",
+            "Two kinds of codes are in the same column, “{name}”.",
             "Choose a column for each of them.",
+            name=given.most_common(1)[0][0][:60],
         )
     codes = _Codes(cells, request, is_random)
     groups = _Groups(cells, request, codes.notes)
@@ -129,12 +139,23 @@ def estimate_table(
                 rows=FEW_ROWS,
             )
         )
+    if request.truth is not None:
+        codes.notes.append(_covered(rows))
     labels = () if codes.is_mean else tuple(codes.labels)
     return EstimateTable(tuple(rows), not codes.is_mean, labels, tuple(codes.notes))
 
 
+def _covered(rows: Sequence[EstimateRow]) -> Phrase:
+    known = [row for row in rows if not np.isnan([row.truth, row.estimate.corrected.low]).any()]
+    return phrase(
+        "{n:,} of {total:,} intervals contain the true value.",
+        n=sum(row.estimate.corrected.has(row.truth) for row in known),
+        total=len(known),
+    )
+
+
 class _Codes:
-    """Hand codes and machine codes as numbers, for each estimated label."""
+    """Hand codes, machine codes and true codes as numbers, for each estimated label."""
 
     def __init__(
         self,
@@ -145,9 +166,11 @@ class _Codes:
         self.notes: list[Phrase] = []
         self._machine = [cell.strip() for cell in cells[request.predicted]]
         self._hand = [cell.strip() for cell in cells[request.hand]]
+        known = cells[request.truth] if request.truth is not None else [""] * len(self._hand)
+        self._truth = [cell.strip() for cell in known]
         self._empty_missing(request)
         columns = [{*column} - {""} for column in (self._machine, self._hand)]
-        self._numbers = {cell: parse_number(cell) for cell in columns[0] | columns[1]}
+        self._numbers = {x: parse_number(x) for x in {*self._truth}.union(*columns)}
         are_numbers = len(self._numbers) > MIN_VALUES and all(
             sum(self._numbers[cell] is None for cell in column) <= MAX_OTHERS * len(column)
             for column in columns
@@ -161,9 +184,12 @@ class _Codes:
             self.labels = [""]
         self.is_coded = np.array([bool(cell) for cell in self._hand])
         self.is_read = np.array([bool(cell) for cell in self._machine]) | (self._sets is not None)
+        self._is_known = np.array([bool(cell) for cell in self._truth])
         if self.is_mean:
             self._leave_out_texts(request)
         self._leave_out_unread()
+        if request.truth is not None:
+            self._check_truth(request.truth)
         self._choose_random(is_random, has_chance=request.chance is not None)
         if not self.is_coded.any():
             raise StudioError(
@@ -177,11 +203,20 @@ class _Codes:
         """Hand codes and machine codes of all rows, float64 [rows] each."""
         if self.is_mean:
             return self._as_numbers(self._hand), self._as_numbers(self._machine)
-        hand = np.array([label in self._labels_of(cell) for cell in self._hand], dtype=np.float64)
+        hand = self._having(label, self._hand)
         if self._are_chances:
             return hand, self._as_numbers(self._machine)
-        has = [label in self._labels_of(cell) for cell in self._machine]
-        return hand, np.array(has, dtype=np.float64)
+        return hand, self._having(label, self._machine)
+
+    def truth(self, label: str) -> Floats:
+        """True codes of all rows, float64 [rows]; NaN if unknown."""
+        if not self._is_known.any():
+            return np.full(len(self._truth), np.nan)
+        found = self._as_numbers(self._truth) if self.is_mean else self._having(label, self._truth)
+        return np.where(self._is_known, found, np.nan)
+
+    def _having(self, label: str, column: Sequence[str]) -> Floats:
+        return np.array([label in self._labels_of(cell) for cell in column], dtype=np.float64)
 
     def _as_numbers(self, column: Sequence[str]) -> Floats:
         return np.array([self._numbers.get(cell) or 0.0 for cell in column], dtype=np.float64)
@@ -192,7 +227,11 @@ class _Codes:
 
     def _empty_missing(self, request: EstimateRequest) -> None:
         """Empty the cells that mean that a row has no code, with a note."""
-        columns = {request.predicted: self._machine, request.hand: self._hand}
+        columns = {
+            request.predicted: self._machine,
+            request.hand: self._hand,
+            request.truth or "": self._truth,
+        }
         both = {*self._machine} & {*self._hand}
         for name, column in columns.items():
             for sign in sorted({*column} - both):
@@ -208,7 +247,9 @@ class _Codes:
                     column[:] = ["" if cell == sign else cell for cell in column]
 
     def _read_labels(self, request: EstimateRequest) -> None:
-        hand, machine = (Counter(filter(None, column)) for column in (self._hand, self._machine))
+        hand, machine, truth = (
+            Counter(filter(None, column)) for column in (self._hand, self._machine, self._truth)
+        )
         chosen = request.share_of
         values = {cell: self._numbers[cell] for cell in machine}
         self._are_chances = (
@@ -219,11 +260,12 @@ class _Codes:
                 or any(v not in (0, 1) for c, v in values.items() if c not in hand)
             )
         )
-        counts = hand if self._are_chances else hand + machine
+        counts = hand + truth + (Counter() if self._are_chances else machine)
         if count_label_sets(counts) is not None:
             self._sets = dict(zip(counts, parse_label_sets(counts), strict=True))
-        if not self._are_chances:
-            self._match_labels(hand, machine)
+        usual = hand if self._are_chances else machine
+        for column, cells in ((request.hand, hand), (request.truth, truth)):
+            self._match_labels(column or "", cells, usual)
         known = sorted({label for cell in counts for label in self._labels_of(cell)})
         chosen = chosen if chosen is None else by_plain_form(known).get(plain_label(chosen), chosen)
         if chosen is not None and chosen not in known:
@@ -241,31 +283,34 @@ class _Codes:
             )
         self.labels = known if chosen is None else [chosen]
 
-    def _match_labels(self, hand: Iterable[str], machine: Iterable[str]) -> None:
-        """Read hand codes as machine codes in another spelling, with a note.
+    def _match_labels(self, name: str, cells: Iterable[str], usual: Iterable[str]) -> None:
+        """Read the codes of a column in their usual spelling, with a note.
 
         Raises StudioError if no label is then in both columns.
         """
         coded, known = (
-            {x for cell in column for x in self._labels_of(cell)} for column in (hand, machine)
+            {x for cell in column for x in self._labels_of(cell)} for column in (cells, usual)
         )
         same = by_plain_form(known)
         for label in sorted(coded - known):
-            if (usual := same.get(plain_label(label))) is not None:
-                self._usual[label] = usual
+            if (other := same.get(plain_label(label))) is not None:
+                self._usual[label] = other
                 self.notes.append(
                     phrase(
-                        "Hand code “{label}” read as “{usual}”.", label=label[:60], usual=usual[:60]
+                        "Code “{label}” of “{name}” read as “{usual}”.",
+                        label=label[:60],
+                        name=name[:60],
+                        usual=other[:60],
                     )
                 )
         if coded and known and not {self._usual.get(label, label) for label in coded} & known:
             raise StudioError(
-                "The machine codes and the hand codes have no label in common: “{machine}”, but "
-                "“{hand}”.",
+                "The machine codes and “{name}” have no label in common: “{usual}”, but “{label}”.",
                 "Use the same labels in both columns. Probabilities are numbers from 0 to 1; "
                 "choose their label.",
-                machine=min(known)[:60],
-                hand=min(coded)[:60],
+                name=name[:60],
+                usual=min(known)[:60],
+                label=min(coded)[:60],
             )
 
     def _leave_out_texts(self, request: EstimateRequest) -> None:
@@ -273,6 +318,7 @@ class _Codes:
         for name, column, mask in (
             (request.predicted, self._machine, self.is_read),
             (request.hand, self._hand, self.is_coded),
+            (request.truth or "", self._truth, self._is_known),
         ):
             cells = {*column} - {""}
             if problem := unit_problem(cells) or comma_problem(cells):
@@ -300,6 +346,20 @@ class _Codes:
         if missing := int((~self.is_read).sum()):
             self.notes.append(phrase("{n:,} row(s) without a prediction left out.", n=missing))
         self.is_coded &= self.is_read
+
+    def _check_truth(self, name: str) -> None:
+        """Note the rows without a true code; raises StudioError if these are all."""
+        unknown = int((self.is_read & ~self._is_known).sum())
+        if unknown == self.is_read.sum():
+            raise StudioError(
+                "No row with a prediction has a true code in “{name}”.",
+                "Choose the column of the true codes, or none.",
+                name=name[:60],
+            )
+        if unknown:
+            self.notes.append(
+                phrase("{n:,} row(s) have no true code; true values are of the others.", n=unknown)
+            )
 
     def _choose_random(self, is_random: Bools | None, has_chance: bool) -> None:
         """Keep only the hand codes of random rows if there are some; note the condition."""
@@ -405,9 +465,10 @@ class _Groups:
 
 def _rows(label: str, codes: _Codes, groups: _Groups) -> Iterator[EstimateRow]:
     hand, machine = codes.values(label)
+    truth = codes.truth(label)
     is_share = not codes.is_mean
 
-    def estimate(period: str, group: str) -> Estimate | None:
+    def estimate(period: str, group: str) -> tuple[Estimate, float] | None:
         chosen = codes.is_read.copy()
         for names, name in ((groups.period, period), (groups.group, group)):
             if name != ALL:
@@ -416,21 +477,23 @@ def _rows(label: str, codes: _Codes, groups: _Groups) -> Iterator[EstimateRow]:
         parts = hand[coded], machine[coded], machine[others]
         if not chosen.any():
             return None
+        known = truth[chosen & ~np.isnan(truth)]
+        value = float(known.mean()) if len(known) else float("nan")
         if codes.chance is None:
-            return prediction_powered(*parts, is_share)
-        return design_based(*parts, codes.chance[coded], is_share)
+            return prediction_powered(*parts, is_share), value
+        return design_based(*parts, codes.chance[coded], is_share), value
 
     for period in (ALL, *groups.periods):
         found = {group: estimate(period, group) for group in (ALL, *groups.groups)}
         for group, result in found.items():
             if result is not None:
-                yield EstimateRow(label, period, group, result)
+                yield EstimateRow(label, period, group, result[0], truth=result[1])
         base = found.get(groups.largest)
         for group in groups.groups:
             result = found[group]
             if group != groups.largest and result is not None and base is not None:
-                gap = difference(result, base, is_share)
-                yield EstimateRow(label, period, group, gap, groups.largest)
+                gap = difference(result[0], base[0], is_share)
+                yield EstimateRow(label, period, group, gap, groups.largest, result[1] - base[1])
 
 
 def estimate_lines(table: EstimateTable) -> list[dict[str, Any]]:
@@ -446,6 +509,7 @@ def estimate_lines(table: EstimateTable) -> list[dict[str, Any]]:
             "rows": row.estimate.rows,
             "coded": row.estimate.coded,
             "coded_for_half": row.estimate.halving,
+            **({"truth": _figure(row.truth)} if table.has_truth else {}),
         }
         for row in table.rows
     ]
@@ -453,5 +517,8 @@ def estimate_lines(table: EstimateTable) -> list[dict[str, Any]]:
 
 def _ends(prefix: str, figure: Interval) -> dict[str, float | None]:
     names = ("estimate", "low", "high")
-    values = (None if np.isnan(value) else value for value in figure)
-    return {f"{prefix}{name}": value for name, value in zip(names, values, strict=True)}
+    return {f"{prefix}{n}": _figure(value) for n, value in zip(names, figure, strict=True)}
+
+
+def _figure(value: float) -> float | None:
+    return None if np.isnan(value) else value

@@ -24,6 +24,9 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def has(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
     def within(self, limits: tuple[float, float]) -> "Interval":
         """A copy whose ends are possible values of the figure.
 

@@ -17,17 +17,19 @@ ROW, AXIS, APART = 6 * SPACE, 6 * SPACE, 2 * SPACE  # px: a row, the scale, a ga
 MAX_CHARACTERS = 60  # of a label
 MAX_LABEL = 0.35  # of the width
 TICKS = 5  # at most about
+DIAMOND = 7  # px: half the diagonal of the mark of a true value
 FIGURE_WIDTH = 640  # px
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One row: a figure with its interval, and another figure as a lighter mark, or None."""
+    """One row: a figure with its interval, another one as a lighter mark, and the true value."""
 
     label: str
     interval: Interval
-    other: float | None = None
+    other: float = math.nan
     apart: bool = False  # a gap above
+    truth: float = math.nan
 
 
 class IntervalsView(QWidget):
@@ -47,7 +49,8 @@ class IntervalsView(QWidget):
         self.update()
 
     def _description(self, mark: Mark) -> str:
-        return f"{one_line(mark.label, MAX_CHARACTERS)} {self.number_text(mark.interval.value)}"
+        text = f"{one_line(mark.label, MAX_CHARACTERS)} {self.number_text(mark.interval.value)}"
+        return text if math.isnan(mark.truth) else f"{text} ({self.number_text(mark.truth)})"
 
     def sizeHint(self) -> QSize:
         return QSize(px(80 * SPACE), px(marks_height(self.marks)))
@@ -73,7 +76,7 @@ def marks_height(marks: Sequence[Mark]) -> int:
 
 def scale_ticks(marks: Sequence[Mark]) -> list[float]:
     """Round numbers from below the lowest to above the highest end; none without figures."""
-    ends = [value for mark in marks for value in (*mark.interval, mark.other) if value is not None]
+    ends = (value for mark in marks for value in (*mark.interval, mark.other, mark.truth))
     known = [value for value in ends if not math.isnan(value)]
     if not known:
         return []
@@ -130,7 +133,7 @@ def paint_marks(
 def _paint_mark(
     painter: QPainter, mark: Mark, y: float, x: Callable[[float], float], palette: Palette
 ) -> None:
-    if mark.other is not None and not math.isnan(mark.other):
+    if not math.isnan(mark.other):
         painter.setPen(QPen(palette(Role.MUTED, 1.0), 1.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawEllipse(QPointF(x(mark.other), y), 4, 4)
@@ -144,6 +147,11 @@ def _paint_mark(
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(palette(Role.CHART_1, 1.0))
         painter.drawEllipse(QPointF(x(value), y), 4.5, 4.5)
+    if not math.isnan(mark.truth):
+        painter.setPen(QPen(palette(Role.TEXT, 1.0), 1.5))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        centre, corners = x(mark.truth), ((0, -DIAMOND), (DIAMOND, 0), (0, DIAMOND), (-DIAMOND, 0))
+        painter.drawPolygon([QPointF(centre + dx, y + dy) for dx, dy in corners])
 
 
 def intervals_figure(

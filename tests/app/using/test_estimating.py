@@ -1,11 +1,13 @@
 """Corrected estimates in a dialog: columns are guessed, choices estimate again, errors are said."""
 
+import math
+
 import numpy as np
 import pytest
 
 from app.using import estimating_view
 from app.using.estimating_state import EstimatingState, guess_codes
-from app.using.estimating_view import row_title
+from app.using.estimating_view import figure_text, row_title
 from app.widgets.charts.figure import svg
 from app.widgets.charts.intervals import Mark, scale_ticks
 from engine.config.dataset import Mapping, Reading, Split
@@ -24,10 +26,11 @@ def table(tmp_path):
     random = np.random.default_rng(2)
     truth = np.where(random.random(ROWS) < 0.3, "anger", "joy")
     machine = np.where(random.random(ROWS) < 0.85, truth, "anger")
-    lines = ["text,label,predicted_label,day,party,score"]
+    lines = ["text,label,predicted_label,day,party,score,Truth"]
     for n in range(ROWS):
         hand = truth[n] if n % 4 == 0 else ""
         lines.append(f"row {n},{hand},{machine[n]},2025-0{1 + n % 2}-03,{'AB'[n % 3 == 0]},{n / 7}")
+        lines[-1] += f",{truth[n]}"
     path = tmp_path / "predicted.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
@@ -49,7 +52,8 @@ def choose(dialog, role, text):
 
 def test_codes_are_guessed_and_each_choice_estimates_again(qtbot, dialog):
     state, request = dialog.state, dialog.state.request
-    assert (request.predicted, request.hand) == ("predicted_label", "label")
+    codes = request.predicted, request.hand, request.truth
+    assert codes == ("predicted_label", "label", "Truth")
     assert [row_title(row) for row in state.table.rows] == ["All rows · anger", "All rows · joy"]
     assert "drawn at random" in dialog.notes.text() and dialog.picture.isVisible()
     choose(dialog, "what", "Proportion of “anger”")
@@ -59,13 +63,20 @@ def test_codes_are_guessed_and_each_choice_estimates_again(qtbot, dialog):
     titles = [dialog.model.index(n, 0).data() for n in range(dialog.model.rowCount())]
     assert {"2025-01 · A · anger", "2025-02 · B − A · anger"} <= {*titles}
     assert len(dialog.picture.marks) == len(titles) == 12
-    assert dialog.picture.marks[0].other > dialog.picture.marks[0].interval.value
+    mark = dialog.picture.marks[0]
+    assert mark.other > mark.interval.value and mark.interval.has(mark.truth)
+    assert dialog.model.index(0, 2).data() == figure_text(mark.truth, is_share=True)
+    assert "◇ true value" in dialog.legend.text()
+    assert f"{mark.truth:.3%}"[:4] in dialog.picture.accessibleDescription()
     difference = dialog.model.index(titles.index("B − A · anger"), 1).data()
     assert difference[0] in "+−" and " to " in difference
     figure = dialog.figure()
     assert len(figure.table().rows) == 12 and "anger" in figure.title
     assert b"2025-02" in svg(figure)
     assert_accessible(dialog)
+    choose(dialog, "truth", "none")
+    qtbot.waitUntil(lambda: state.table is not None, timeout=PATIENCE)
+    assert "true" not in dialog.legend.text() and math.isnan(dialog.picture.marks[0].truth)
     choose(dialog, "hand", "none")
     assert "Choose the columns" in dialog.status.text() and not dialog.picture.isVisible()
     choose(dialog, "hand", "predicted_label")
@@ -93,7 +104,8 @@ def test_a_version_knows_which_rows_were_coded_at_random(qtbot, tab, studio, tab
     import_dataset("coded", {"train": table}, Reading(format="csv"), mapping, Split(), folder)
     drawn = {n: {"label": RowCoding(drawn="random")} for n in range(0, ROWS, 8)}
     write_coding(folder, drawn)
-    assert guess_codes(TableColumns.open(folder), None) == ("predicted_label", "label")
+    guessed = guess_codes(TableColumns.open(folder), None)
+    assert guessed == ("predicted_label", "label", "Truth")
     state = EstimatingState(folder)
     dialog = estimating_view.open_dialog(state, studio.notices, tab)
     qtbot.waitUntil(lambda: state.table is not None, timeout=PATIENCE)

@@ -21,11 +21,13 @@ def table(tmp_path):
     machine = np.where(random.random(ROWS) < 0.85, truth, np.where(truth == "joy", "anger", "joy"))
     with open(tmp_path / "coded.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["text", "day", "party", "hand", "predicted_label"])
+        writer.writerow(["text", "day", "party", "hand", "predicted_label", "truth"])
         for n in range(ROWS):
             hand = truth[n] if n % 8 == 0 else ""
             day = f"2025-0{1 + n % 2}-{1 + n % 28:02}"
-            writer.writerow([f"words of row {n}", day, "AB"[n % 3 == 0], hand, machine[n]])
+            writer.writerow(
+                [f"words of row {n}", day, "AB"[n % 3 == 0], hand, machine[n], truth[n]]
+            )
     return tmp_path / "coded.csv"
 
 
@@ -35,6 +37,9 @@ def test_a_share_by_month_is_printed_and_written(table, output, json_output, ref
     assert "2025-01, “anger”: " in printed and "B − A, “anger”: " in printed
     assert "coding all rows would not halve the interval" in printed and "A − B" not in printed
     assert "; machine codes alone " in printed and "75 of 600 rows coded by hand" in printed
+    assert "true value" not in printed
+    with_truth = output("estimate", table, *options, "--by", "day", "--truth", "truth")
+    assert with_truth.count("rows coded by hand; true value ") == 3
     facts = json_output("estimate", table, *options, "--out", tmp_path / "out.csv")
     whole = facts["estimates"][0]
     assert whole["low"] < 0.3 < whole["high"] < whole["naive_estimate"] + 0.1

@@ -1,6 +1,9 @@
 """Columns of a table become estimates by period and group; what cannot be read is named."""
 
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from engine.data.columns.periods import are_dates, group_by_period
@@ -78,8 +81,12 @@ def test_means_sets_of_labels_and_probabilities_are_estimated():
 @pytest.mark.parametrize(
     "spelled, missing, notes",
     [
-        ({"good": "Good ", "bad": "BAD", "none": "none"}, "", ("“Good” read as “good”",)),
-        ({"good": "1.0", "bad": "0.0", "none": "2.0"}, "", ("“1.0” read as “1”",)),  # of pandas
+        ({"good": "Good ", "bad": "BAD", "none": "none"}, "", ("“Good” of “hand” read as “good”",)),
+        (
+            {"good": "1.0", "bad": "0.0", "none": "2.0"},
+            "",
+            ("“1.0” of “hand” read as “1”",),
+        ),  # of pandas
         ({}, "NA", ("900 cells “NA” in “hand” read as empty",)),  # of R
     ],
 )
@@ -95,6 +102,36 @@ def test_hand_codes_in_another_spelling_are_those_of_the_machine(spelled, missin
         machine.get(label, label): estimate for label, estimate in expected.items()
     }
     assert all(any(note in str(found) for found in table.notes) for note in notes)
+
+
+def test_true_values_are_next_to_the_estimates_and_change_none():
+    known = ["", *TRUTH[1:].tolist()]
+    asked = EstimateRequest("predicted", "hand", by="date", compare="group")
+    plain, table = (
+        estimate_table(change(truth=known), request)
+        for request in (asked, replace(asked, truth="truth"))
+    )
+    assert table.has_truth and not plain.has_truth
+    assert str([row.estimate for row in table.rows]) == str([row.estimate for row in plain.rows])
+    facts = {"group": CELLS["group"][1:], "good": (TRUTH[1:] == "good").astype(float)}
+    groups = pa.table(facts).group_by("group").aggregate([("good", "mean")]).to_pydict()
+    means = dict(zip(groups["group"], groups["good_mean"], strict=True))
+    found = {(r.label, r.period, r.group): r.truth for r in table.rows if r.minus is None}
+    assert found["good", "", "west"] == pytest.approx(means["west"], abs=1e-12)
+    gap = next(r for r in table.rows if r.minus is not None and (r.label, r.period) == ("good", ""))
+    assert gap.truth == pytest.approx(means["west"] - means["east"], abs=1e-12)
+    notes = " ".join(map(str, table.notes))
+    assert "1 row has no true code" in notes and "intervals contain the true value" in notes
+    assert estimate_lines(table)[0]["truth"] == table.rows[0].truth
+    assert "truth" not in estimate_lines(plain)[0]
+    score = [f"{n % 50 / 10}" for n in range(ROWS)]
+    some = ["" if n % 5 else s for n, s in enumerate(score)]
+    of_mean = estimate_table({"a": score, "b": some, "c": score}, EstimateRequest(*"ab", truth="c"))
+    assert of_mean.rows[0].truth == pytest.approx(2.45)
+    other = [label.upper() for label in TRUTH]  # another spelling
+    assert estimate_table(change(truth=other), replace(OF_GOOD, truth="truth")).rows[
+        0
+    ].truth == pytest.approx((TRUTH == "good").mean())
 
 
 def test_probabilities_that_end_at_0_and_1_stay_probabilities():
@@ -144,6 +181,9 @@ def test_only_random_rows_correct_the_others_and_known_chances_are_used():
         (change(hand=[""] * ROWS), REQUEST, "No row with a prediction has a hand code"),
         (change(hand=DATES, predicted=DATES), REQUEST, "labels, too many for"),
         (CELLS, EstimateRequest("predicted", "date"), "in common: “bad”, but “01.01.2025”"),
+        (CELLS, replace(REQUEST, truth="date"), "“date” have no label in common"),
+        (CELLS, replace(REQUEST, truth="hand"), "in the same column, “hand”"),
+        (change(truth=[""] * ROWS), replace(REQUEST, truth="truth"), "has a true code in “truth”"),
         (change(predicted=["45%"] * ROWS), OF_GOOD, "no label in common: “45%”, but “bad”"),
         (change(predicted=["0.4"] * ROWS), REQUEST, "no label in common: “0.4”, but “bad”"),
         (CELLS, MEAN, "“predicted” has no numbers"),
