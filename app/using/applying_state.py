@@ -16,6 +16,7 @@ from engine.config.dataset import SPLITS, Mapping, Reading, Source, Split, Store
 from engine.config.tasks import TASKS, get_head, parse_task
 from engine.data.columns.fit import matching_target
 from engine.data.columns.joined import columns_of_stored
+from engine.data.datasets.coding import Coding, read_coding, renumber
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.relabelling import read_corrections
 from engine.data.datasets.store import Dataset, open_dataset
@@ -391,8 +392,9 @@ class ApplyingState(QObject):
         mapping = self.mapping.model_copy(update={output: answer.prediction})
 
         def work() -> Path:
+            reading, coding = Reading(format="jsonl"), self._coding()
             import_dataset(
-                name, {"all": answer.out}, Reading(format="jsonl"), mapping, Split(), folder
+                name, {"all": answer.out}, reading, mapping, Split(), folder, coding=coding
             )
             answer.out.unlink()
             return folder
@@ -405,6 +407,13 @@ class ApplyingState(QObject):
         self.working = Working(stage=self.tr("Importing the data set"))
         background.run(self, work, done, self._on_failed)
         self.changed.emit()
+
+    def _coding(self) -> Coding:
+        """Who coded the predicted rows of a data set, and how they came up."""
+        if self.stored is None:
+            return {}
+        kept = self.stored.select(self.rows, parse_task(self.task))
+        return renumber(read_coding(self.stored.folder), kept.tolist())
 
     def _label(self, answer: Applied) -> None:
         """Make the predictions labels of the stored rows, as edits that are not saved yet."""

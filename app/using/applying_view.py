@@ -471,9 +471,9 @@ class Outcome(QWidget):
         several = applied.rows if get_head(state.task).is_multi_label else 0
         self.bars.show_labels(counts, several, applied.is_binned)
         self.predictions.setVisible(bool(counts))
-        columns = (_preview_column(n, name, False) for n, name in enumerate(applied.columns))
-        self.model.show_rows(applied.least, list(columns))
+        self.model.show_rows(applied.least, self._least_columns(applied))
         fit_columns(self.table)
+        self.table.horizontalScrollBar().setValue(0)
         self.least.setVisible(bool(applied.least))
         self.open.setFocus()
 
@@ -487,6 +487,14 @@ class Outcome(QWidget):
         else:
             template = self.tr("{0} written to the data set “{1}”.")
         return template.format(rows, name)
+
+    def _least_columns(self, applied: Applied) -> list[Column[tuple[str, ...]]]:
+        """The prediction and its probability, the texts, then the other columns."""
+        mapping = self._state.mapping
+        first = (applied.prediction, "probability", *(mapping.texts if mapping is not None else ()))
+        places = {name: place for place, name in enumerate(first)}
+        names = sorted(applied.columns, key=lambda name: places.get(name, len(places)))
+        return [_preview_column(applied.columns.index(name), name, False) for name in names]
 
     def _row_actions(self, menu: QMenu) -> Iterator[QAction]:
         rows, stored = selected_rows(self.table), self._state.stored

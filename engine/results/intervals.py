@@ -28,12 +28,11 @@ class Interval(NamedTuple):
         return self.low <= value <= self.high
 
     def within(self, limits: tuple[float, float]) -> "Interval":
-        """A copy whose ends are possible values of the figure.
+        """A copy with possible values of the figure.
 
         The true value is one, so the interval covers it as often (Mandelkern 2002).
         """
-        low, high = np.clip([self.low, self.high], *limits).tolist()
-        return Interval(self.value, low, high)
+        return Interval(*np.clip(self, *limits).tolist())
 
 
 UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))

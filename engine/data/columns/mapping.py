@@ -22,6 +22,7 @@ from engine.data.columns.label_sets import (
 from engine.data.columns.lists import parse_list, parse_texts
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import parse_number
+from engine.data.columns.periods import are_dates
 from engine.data.columns.tags import are_spans, split_tags
 from engine.data.columns.text_spans import cell_value, fits_text, parse_annotations
 from engine.data.columns.words import split_words
@@ -67,7 +68,7 @@ TEXTS = (
 LABELS = (
     *("label", "labels", "class", "category", "quality", "target", "sentiment", "goldlabel"),
     *("isduplicate", "emotion", "topic", "intent", "polarity", "rating", "stars", "score"),
-    *("similarity", "tag", "genre", "type", "y"),
+    *("similarity", "tag", "genre", "type", "y", "truth", "groundtruth", "gold", "goldstandard"),
 )
 LABEL_WORDS = (  # words of longer column names
     *("label", "class", "category", "judgment", "judgement", "gold"),
@@ -104,6 +105,7 @@ class _Statistics:
     digit_share: float  # of all characters
     is_structured: bool  # all cells are objects, or lists of lists or objects
     are_names: bool  # all of these have a text or a name, as those of several labels
+    are_dates: bool
 
     @property
     def is_text(self) -> bool:
@@ -116,7 +118,7 @@ class _Statistics:
         is_few = self.labels <= max(2, min(MAX_LABELS, self.rows // 3))
         is_short = 0 < self.max_length <= MAX_LABEL_CHARACTERS or self.labels < self.distinct_cells
         is_read = self.are_names or not self.is_structured
-        return is_few and is_short and is_read and self.rows > self.labels
+        return is_few and is_short and is_read and self.rows > self.labels and not self.are_dates
 
 
 def guess_mapping(
@@ -298,6 +300,7 @@ def _column_statistics(
         numbers = [number for number in map(parse_number, cells) if number is not None]
         fractions = [number for number in numbers if not number.is_integer()]
         has_positions = are_positions(name, cells)
+        digit_share = sum(map(str.isdigit, "".join(cells))) / max(characters, 1)
         statistics.append(
             _Statistics(
                 name=name,
@@ -317,7 +320,8 @@ def _column_statistics(
                 are_names=not has_positions
                 and any(map(STRUCTURED.match, cells))
                 and all(parse_texts(cell) is not None for cell in cells if cell),
-                digit_share=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
+                digit_share=digit_share,
+                are_dates=digit_share >= MAX_DIGITS and not numbers and are_dates(cells),
             )
         )
     return statistics

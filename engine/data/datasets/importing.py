@@ -43,6 +43,7 @@ from engine.data.columns.numbers import is_scale, scale_bins
 from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
 from engine.data.columns.times import parse_times
+from engine.data.datasets.coding import Coding, write_coding
 from engine.data.datasets.collecting import NO_CLEANING, FileImport, Sources, collect, list_files
 from engine.data.datasets.history import import_changes
 from engine.data.datasets.row_writer import SourceRows
@@ -79,12 +80,14 @@ def import_dataset(
     cancelled: Callable[[], bool] | None = None,
     cleaning: Cleaning = NO_CLEANING,
     hub: HubOrigin | None = None,
+    coding: Coding | None = None,
 ) -> DatasetSpec:
     """Import files as one version; `target` is written atomically.
 
     `reading` applies to the first source; encoding and header of the others are recognised. A split
     without a source is drawn from the training rows. `progress` is called with bytes of all
-    sources. `hub` is the origin of the files; by default that of the hub cache.
+    sources. `hub` is the origin of the files; by default that of the hub cache. `coding` is that
+    of the rows, which are numbered as in the sources.
 
     Raises:
         BadFile: with the line.
@@ -118,6 +121,7 @@ def import_dataset(
             rows={},
             fingerprint="",
         )
+        write_coding(folder, coding or {})
         older = _older_version(target, version)
         return write_version(folder, spec, collected, splits, cancelled, older)
 

@@ -1,22 +1,26 @@
 """A model is applied to rows of a data set: predictions become edits, the unsure are reviewed."""
 
 import csv
+import json
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices
 
 from app import background
 from app.library import describe_model
 from app.pages.data.view import DataPage
 from app.translation import translated
-from app.using.applying_state import EDITS, ApplyingState
+from app.using.applying_state import DATASET, EDITS, ApplyingState
 from app.widgets.context_menu import context_menu
 from engine.config.dataset import FileData, Mapping, Reading, Split, StoredData
+from engine.data.datasets.coding import RowCoding, read_coding, write_coding
 from engine.data.datasets.editing import edits_file, read_edits
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
+from engine.messages.applying import Applied
 from engine.runs.folder import RunFolder
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
@@ -74,6 +78,8 @@ def test_unlabelled_rows_are_labelled_as_edits_and_a_part_is_written_to_a_file(
     assert {edit.cells["label"] for edit in edits.values()} <= {"good", "bad"}
     assert sum(state.applied.counts.values()) == 20
     assert outcome.bars.isVisibleTo(outcome) and outcome.model.rowCount() == state.applied.unsure
+    heads = [outcome.model.headerData(n, Qt.Orientation.Horizontal) for n in range(4)]
+    assert heads == [state.applied.prediction, "probability", "text", "row"]
     assert_accessible(dialog)
     requests = []
     studio.navigate.connect(lambda key, argument: requests.append((key, argument)))
@@ -88,6 +94,24 @@ def test_unlabelled_rows_are_labelled_as_edits_and_a_part_is_written_to_a_file(
     outcome.review.click()
     assert requests[0][1]["rows"] == tuple(unsure)
     review_unsure_rows(qtbot, studio, requests[0][1])
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_a_data_set_with_predictions_knows_how_its_rows_were_coded(studio, dataset, qtbot):
+    drawn = {n: {"label": RowCoding(drawn="random", coder="Anna")} for n in (1, 15, 20)}
+    write_coding(dataset.folder, drawn)
+    state = ApplyingState(studio, studio.home.models / "films", "films", "text_classification")
+    stored = dataset.with_target("label")
+    state.stored, state.rows, state.format = stored, "unlabelled", DATASET
+    state.mapping = Mapping(text="text")
+    out = studio.home.cache / "applied.jsonl"
+    rows = [{"row": n, "text": f"film {n}", "predicted_label": "good"} for n in range(10, 30)]
+    out.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    state._on_applied(Applied(to=1, out=out, rows=20, prediction="predicted_label"))
+    qtbot.waitUntil(lambda: state.applied is not None)
+    version = open_dataset(state.dataset)
+    found = {version.column("row")[n].as_py(): one for n, one in read_coding(state.dataset).items()}
+    assert found == {"15": drawn[15], "20": drawn[20]}
 
 
 def review_unsure_rows(qtbot, studio, request):

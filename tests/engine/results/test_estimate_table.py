@@ -134,6 +134,13 @@ def test_true_values_are_next_to_the_estimates_and_change_none():
     ].truth == pytest.approx((TRUTH == "good").mean())
 
 
+def test_a_share_stays_between_0_and_1():
+    machine = ["a"] * 60 + ["b"] * 940  # "a" is far more frequent in the hand-coded rows
+    hand = ["a"] + ["b"] * 40 + [""] * 19 + ["b"] * 59 + [""] * 881
+    table = estimate_table({"m": machine, "h": hand}, EstimateRequest("m", "h", "a"))
+    assert table.rows[0].estimate.corrected.value == 0.0
+
+
 def test_probabilities_that_end_at_0_and_1_stay_probabilities():
     chances = np.where(MACHINE == "good", 1.0, np.round(RNG.random(ROWS) / 4, 2))
     hand = np.where(IS_CODED, (TRUTH == "good").astype(int).astype(str), "").tolist()

@@ -11,6 +11,7 @@ LONG = [f"this is sentence number {n} of them" for n in range(30)]
 OTHER = [f"and here stands another, number {n}" for n in range(30)]
 FEW = ["yes", "no"] * 15
 DATES = [f"Mon Apr 06 22:19:{n:02d} PDT 2009" for n in range(30)]
+MONTHS = [f"2026-{1 + n % 6:02d}" for n in range(30)]
 NUMBERS = [str(1_000 + n) for n in range(30)]
 
 
@@ -26,6 +27,9 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
         ({"a": FEW, "b": LONG}, ("b", None, "a")),
         ({"id": NUMBERS, "x": LONG, "y2": OTHER, "z": FEW}, ("x", "y2", "z")),
         ({"id": NUMBERS, "x": LONG}, ("x", None, None)),
+        ({"month": MONTHS, "x": LONG}, ("x", None, None)),
+        ({"month": MONTHS, "x": LONG, "age": FEW}, ("x", None, "age")),
+        ({"place": FEW, "x": LONG, "Ground truth": FEW}, ("x", None, "Ground truth")),
         ({"only": NUMBERS}, ("only", None, None)),
         ({"x": LONG, "same": ["pos"] * 30}, ("x", None, "same")),
         ({"1": ["gj04"] * 30, "2": FEW, "3": ["*", ""] * 15, "4": LONG}, ("4", None, "2")),  # CoLA

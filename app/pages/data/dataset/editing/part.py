@@ -45,6 +45,7 @@ from engine.messages.labelling import MIN_CURVE_ROWS
 
 WORDS_HEIGHT, SPANS_HEIGHT = 104, 168  # px
 MARK_WIDTH = 120  # px
+MAX_CODERS = 3  # whose labels are before the texts of rows in dispute
 SUGGESTION_WIDTH = 190  # px, with “label kept” after a short label
 
 
@@ -444,7 +445,7 @@ class EditingPart(QObject):
             self._select_next()
 
     def _on_rows_changed(self) -> None:
-        """Start a list at its first row, and move labels and suggestions before the texts."""
+        """Start a review at its first row; move labels, suggestions and coders before the texts."""
         header, model = self._table.horizontalHeader(), self._table.model()
         columns = self._data.columns
         if not isinstance(model, RowsModel) or self._data.is_searching:
@@ -452,16 +453,18 @@ class EditingPart(QObject):
         last = model.suggestion_column
         for index in range(last):  # restore the order
             header.moveSection(header.visualIndex(index), index)
-        label = self._data.spec.mapping.label
-        if not self.review.kind or self._data.query is not None:
+        mapping, is_review = self._data.spec.mapping, bool(self.review.kind)
+        if self._data.query is not None or not (is_review or mapping.coders):
             return
         if self.review.has_column:
             header.moveSection(header.visualIndex(last), LEAD_COLUMNS)
             self._table.setColumnWidth(last, px(self.suggestion_width))
-        if label in columns:
-            header.moveSection(
-                header.visualIndex(columns.index(label) + LEAD_COLUMNS), LEAD_COLUMNS
-            )
+        coders = () if is_review else mapping.coders[:MAX_CODERS]
+        for name in reversed([name for name in (mapping.label, *coders) if name in columns]):
+            index = columns.index(name) + LEAD_COLUMNS
+            header.moveSection(header.visualIndex(index), LEAD_COLUMNS)
+        if not is_review:
+            return
         self._table.setCurrentIndex(model.index(0, 0))
         self._table.selectRow(0)
         self._focus_row()

@@ -100,6 +100,9 @@ def test_rows_in_dispute_are_decided_by_keys_and_saved_with_who_decided(qtbot, t
     assert shown(two) == rows and "Alt+1 “Anna”, Alt+2 “Ben”" in two.finding_text.text()
     qtbot.waitUntil(two.table.hasFocus)
     qtbot.waitUntil(lambda: two.table.currentIndex().row() == 0)
+    header, columns = two.table.horizontalHeader(), (*two.state.columns,)
+    places = [header.visualIndex(columns.index(x) + 2) for x in ("label", "Anna", "Ben", "text")]
+    assert places == [2, 3, 4, 5], "both codes are visible, whatever the width of the text"
     qtbot.keyClick(two.table, Qt.Key.Key_2, Qt.KeyboardModifier.AltModifier)
     assert edits.rows[rows[0]].cells == {"label": two.state.stored.column("Ben")[rows[0]].as_py()}
     assert two.table.currentIndex().row() == 1
