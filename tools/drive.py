@@ -17,7 +17,8 @@ say, the accessible name; “role:NAME” narrows it (push button:Start, menu it
 the part of a page that is scrolled is brought into sight with the wheel before it is clicked. X,Y
 are pixels inside the current window.
 
-    window TITLE [SECONDS]   wait for a window whose title has TITLE in it; it becomes the current
+    window TITLE [SECONDS]   wait for a window whose title has TITLE in it; it becomes the current;
+                             a click just before it is repeated as below while its target is shown
     resize W H               resize the current window
     click NAME|X,Y [UNTIL [SECONDS]]   again, as a person does, where no UNTIL is shown within
                              SECONDS (15), three times in all
@@ -292,6 +293,7 @@ class Person:
 
     def __init__(self, out: Path) -> None:
         self._out, self._window, self._factor = out, "", 1.0
+        self._clicked = ""  # target of the step before, if that was a plain click
         out.mkdir(parents=True, exist_ok=True)
         self._started: list[subprocess.Popen[bytes]] = []
 
@@ -355,6 +357,7 @@ class Person:
         if name not in ("quit", "ended"):
             self._alive()
         step(*rest)
+        self._clicked = rest[0] if name == "click" and len(rest) == 1 else ""
 
     def _alive(self) -> None:
         if self._program.poll() is not None:
@@ -407,6 +410,8 @@ class Person:
         def found() -> list[str]:
             return self._x("search", "--onlyvisible", "--name", title, check=False).split()
 
+        if self._clicked and not is_point(self._clicked):
+            self._click_until(self._clicked, found, float(CLICK_TIMEOUT))
         self._window = self._until(found, float(seconds), f"a window {title!r}")[-1]
         self._x("windowactivate", self._window, check=False)
         self._x("windowfocus", self._window, check=False)
@@ -437,20 +442,20 @@ class Person:
 
     def step_click(self, target: str, until: str = "", seconds: str = CLICK_TIMEOUT) -> None:
         self._click(target, "1")
-        if not until:
-            return
+        if until:
+            self._click_until(target, lambda: find(until), float(seconds))
+            self.step_expect(until)
+
+    def _click_until(self, target: str, ready: Callable[[], Any], seconds: float) -> None:
+        """Repeat a click whose target is still shown, as long as nothing came of it."""
         for _ in range(MAX_CLICKS - 1):
-            if self._appears(until, float(seconds)):
+            end = time.monotonic() + seconds
+            while not (is_ready := bool(ready())) and time.monotonic() < end:
+                self._alive()
+                time.sleep(0.2)
+            if is_ready or not find(target):
                 return
             self._click(target, "1")
-        self.step_expect(until)
-
-    def _appears(self, name: str, seconds: float) -> bool:
-        end = time.monotonic() + seconds
-        while not (found := bool(find(name))) and time.monotonic() < end:
-            self._alive()
-            time.sleep(0.2)
-        return found
 
     def step_rclick(self, target: str) -> None:
         self._click(target, "3")
