@@ -176,7 +176,11 @@ class RunHeader(QWidget):
             name, number = further.metric
             value = run_texts.metric_value(name, number)
             scores += f", {run_texts.evaluation_title(name)} {value}"
-        template = self.tr("Best {0} (step {1})")
+        template = (
+            self.tr("Best {0} (step {1})")
+            if further.rows is None
+            else self.tr("Best {0} on %Ln validation row(s) (step {1})", "", further.rows)
+        )
         text = template.format(scores, numbers.count(row.best_step))
         if further.unigram is not None:
             accuracy = numbers.percent(further.unigram)

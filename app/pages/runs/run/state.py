@@ -149,11 +149,13 @@ class Further:
         metric: its name and value.
         unigram: the accuracy of the unigram baseline of a pre-training.
         missing: the classes that are not predicted.
+        rows: the number of validation rows that were scored; None: unknown, or a pre-training.
     """
 
     metric: tuple[str, float] | None = None
     unigram: float | None = None
     missing: tuple[str, ...] = ()
+    rows: int | None = None
 
 
 def read_further(record: Record, row: RunRow) -> Further:
@@ -177,7 +179,7 @@ def read_further(record: Record, row: RunRow) -> Further:
         return Further(metric)
     if TASKS[predictions.info.task].info.is_pretraining:
         return Further(metric, unigram_scores(predictions).accuracy)
-    return Further(metric, missing=never_predicted(predictions))
+    return Further(metric, missing=never_predicted(predictions), rows=len(predictions))
 
 
 def read_curves(record: Record, run_id: str) -> dict[str, Points]:

@@ -28,7 +28,8 @@ def test_a_finished_run_shows_curves_and_others_their_origin(make_page, studio, 
     results = RunFolder(read_run(studio, neglecting).folder).results
     class_rows(["bad", "good"], ["bad", "bad"]).write(predictions_file(results, "validation"))
     view = open_run(page, neglecting, qtbot)
-    missing = f"{best} · 1 class(es) never predicted: “good”"
+    scored = best.replace("(step", "on 2 validation row(s) (step")
+    missing = f"{scored} · 1 class(es) never predicted: “good”"
     qtbot.waitUntil(lambda: view.header.status.full_text().endswith(missing))
     view = open_run(page, run_id, qtbot)
     loss = view.charts.loss.series("training")
