@@ -40,10 +40,17 @@ def codebook(
             "gets an empty column for them.",
         ),
     ] = None,
+    new: Annotated[
+        str | None,
+        typer.Option(
+            metavar="<COLUMN>",
+            help="With --from: add an empty column of this name, which becomes the label column.",
+        ),
+    ] = None,
     kind: Annotated[
         CodingKind | None,
         typer.Option(
-            help="With --from, for a data set without labels: what a row gets. Default: label."
+            help="With --from, for a new column of labels: what a row gets. Default: label."
         ),
     ] = None,
     target: Target = None,
@@ -56,12 +63,21 @@ def codebook(
     if to is not None:
         check_suffix(to, TABLE_WRITERS)
     dataset = require_dataset(data).with_target(target)
-    if kind is not None and (from_file is None or codebook_of(dataset.spec) is not None):
+    if new is not None and (from_file is None or target is not None):
+        raise StudioError("--new needs a codebook with --from, and no --target.", "Name one.")
+    has_book = codebook_of(dataset.spec) is not None and new is None
+    if kind is not None and (from_file is None or has_book):
         raise StudioError(
-            "--kind is for the first codebook of a data set without labels.", "Leave out --kind."
+            "--kind is for the first codebook of a column.", "Leave out --kind, or add --new."
+        )
+    if new is not None and (not new.strip() or new in dataset.spec.columns):
+        raise StudioError(
+            "“{name}” cannot be the name of a new column.",
+            "Choose a name that no other column has.",
+            name=new[:60],
         )
     if from_file is not None:
-        version = _read(dataset, from_file, kind)
+        version = _read(dataset, from_file, new, kind)
         dataset = version.with_target(target)
         print_version(version, as_json)
     book = codebook_of(dataset.spec)
@@ -75,11 +91,11 @@ def codebook(
         _print(book, dataset.spec, as_json)
 
 
-def _read(old: Dataset, file: Path, kind: CodingKind | None) -> Dataset:
-    """Make the next version, with the codebook of a file."""
-    column, present = old.spec.coded_column, codebook_of(old.spec)
+def _read(old: Dataset, file: Path, new: str | None, kind: CodingKind | None) -> Dataset:
+    """Make the next version, with the codebook of a file, also of a `new` column."""
+    column, present = old.spec.coded_column if new is None else None, codebook_of(old.spec)
     if column is None or present is None:
-        name = column or free_column(NEW_COLUMN, old.spec.columns)
+        name = column or new or free_column(NEW_COLUMN, old.spec.columns)
         book = read_codebook(file, Codebook(kind=kind or "label"))
         edits = Edits(codebooks={name: book}, coded_column=None if column else name)
     else:

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from engine.cli.naming import find_checkpoint
-from engine.cli.options import AsJson, StoredPath, print_loading_notes
+from engine.cli.options import AsJson, StoredPath, Target, print_loading_notes
 from engine.cli.progress import ProgressLine
 from engine.cli.stored import make_version, print_version, require_dataset, version_facts
 from engine.data.datasets.deriving import derive
@@ -69,6 +69,7 @@ def hand_out_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the draw.")] = 0,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a packet for coders: rows drawn at random, the codebook, and who codes which row.
@@ -79,7 +80,7 @@ def hand_out_command(
     _check_suffix(to)
     if blind and model is not None:
         raise StudioError("A model's suggestions are not blind.", "Leave out --blind or --model.")
-    dataset, names = require_dataset(data), coder_names(coders.split(","))
+    dataset, names = require_dataset(data).with_target(target), coder_names(coders.split(","))
     pool, reserved = dataset.select(source), reserved_rows(handed_out(dataset))
     if not again:
         pool = np.setdiff1d(pool, reserved)
@@ -115,10 +116,11 @@ def handed_out_command(
             "is taken in all the same.",
         ),
     ] = None,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Print which coders have rows of a data set, or call their rows back."""
-    dataset = require_dataset(data)
+    dataset = require_dataset(data).with_target(target)
     if back is not None:
         count = call_back(dataset, coder_names(back.split(",")))
         echo_json({"called_back": count}) if as_json else echo(f"{count:,} rows called back")
@@ -161,7 +163,10 @@ def _suggest(dataset: Dataset, model: Path, rows: tuple[int, ...]) -> dict[int, 
 
     loaded = checkpoint.load(model)
     print_loading_notes(loaded.report)
-    question = SuggestLabels(data=dataset.folder, checkpoint=model, order="file", rows=rows)
+    target = dataset.spec.coded_column
+    question = SuggestLabels(
+        data=dataset.folder, target=target, checkpoint=model, order="file", rows=rows
+    )
     with ProgressLine(sys.stderr) as line:
 
         def report(stage: str, done: int, total: int) -> None:

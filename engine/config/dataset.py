@@ -390,6 +390,10 @@ class DatasetSpec(Target):
             " no spans."
         ),
     )
+    target_coders: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="Columns with the codes of several coders, by target that they coded.",
+    )
     overlaps: int = Field(
         0, ge=0, description="Number of spans of characters that overlap a longer one."
     )
@@ -423,17 +427,35 @@ class DatasetSpec(Target):
 
     def with_target(self, column: str) -> Self:
         """The same version with another of its `targets` as the label column."""
-        if column == self.mapping.label:
+        own = self.coded_column
+        if column == own:
             return self
         others = {name: target for name, target in self.targets.items() if name != column}
-        if self.mapping.label is not None:
-            own = {name: getattr(self, name) for name in Target.model_fields}
-            others[self.mapping.label] = Target(**own)
-        coders = () if column in self.mapping.coders else self.mapping.coders
-        update = {"label": column, "flags": (), "coders": coders}
+        coders = {name: names for name, names in self.target_coders.items() if name != column}
+        if own is not None:
+            labels = self.spans if self.has_text_spans else self.labels
+            fields = {name: getattr(self, name) for name in Target.model_fields}
+            others[own] = Target(**{**fields, "labels": labels})
+            coders |= {own: self.mapping.coders} if self.mapping.coders else {}
+        chosen, spans = dict(self.targets[column]), dict[str, int]()
+        has_spans = column in self.codebooks and self.codebooks[column].kind == "spans"
+        if has_spans:
+            chosen["labels"], spans = {}, chosen["labels"]
+        update = {
+            "label": None if has_spans else column,
+            "tags": column if has_spans else None,
+            "flags": (),
+            "coders": self._coders_of(column),
+        }
         mapping = self.mapping.model_copy(update=update)
-        chosen = dict(self.targets[column])
-        return self.model_copy(update={**chosen, "mapping": mapping, "targets": others})
+        new = {"mapping": mapping, "targets": others, "target_coders": coders, "spans": spans}
+        return self.model_copy(update={**chosen, **new})
+
+    def _coders_of(self, column: str) -> tuple[str, ...]:
+        """The coders of a target; those of the label if the target was not coded here."""
+        if column in self.target_coders or column in self.codebooks:
+            return self.target_coders.get(column, ())
+        return () if column in self.mapping.coders else self.mapping.coders
 
 
 class StoredData(Spec):

@@ -1,7 +1,7 @@
 """Decisions on rows about which the coders of a data set disagree."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,12 +61,19 @@ def majority_decisions(dataset: Dataset) -> dict[int, str]:
 
 def decision_changes(old: Dataset, edits: "Edits") -> tuple[Phrase, ...]:
     """Say who decided rows in dispute, and how many as each coder; nothing if there are none."""
+    own, others = old.spec.coded_column, old.spec.target_coders
+    views = [old, *(old.with_target(n) for n in others if n != own and n in old.spec.targets)]
+    return tuple(change for view in views for change in _decisions(view, edits))
+
+
+def _decisions(old: Dataset, edits: "Edits") -> Iterator[Phrase]:
+    """The decisions in the label column."""
     columns = old.spec.mapping.label_columns
     if len(old.spec.mapping.coders) < 2 or len(columns) != 1:
-        return ()
+        return
     new = {row: cells[columns[0]] for row, cells in edits.cells.items() if cells.get(columns[0])}
     if not new:
-        return ()
+        return
     codings = dataset_codings(old)
     rows = [row for row in sorted(new) if codings.disputed[row]]
     people, sides = Counter[str](), Counter[str]()
@@ -76,7 +83,7 @@ def decision_changes(old: Dataset, edits: "Edits") -> tuple[Phrase, ...]:
         codes = zip(codings.coders, codings.codes[row].tolist(), strict=True)
         sides.update(name for name, code in codes if code >= 0 and codings.cells[code] == new[row])
     if not rows:
-        return ()
+        return
     named = sides.most_common(MAX_NAMED)
     how = join(", ", [phrase("“{name}” {n:,}", name=name[:40], n=n) for name, n in named])
     who = join(", ", [name[:40] for name, _ in people.most_common(MAX_NAMED) if name])
@@ -86,5 +93,6 @@ def decision_changes(old: Dataset, edits: "Edits") -> tuple[Phrase, ...]:
         else phrase("{n:,} row(s) in dispute decided", n=len(rows))
     )
     if not how:  # the means of numbers
-        return (phrase("{done}.", done=done),)
-    return (phrase("{done}; with the label of: {how}.", done=done, how=how),)
+        yield phrase("{done}.", done=done)
+    else:
+        yield phrase("{done}; with the label of: {how}.", done=done, how=how)

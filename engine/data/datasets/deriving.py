@@ -53,8 +53,8 @@ class Edits:
     """New codebooks, by column."""
     coded_column: str | None = None
     """A new, empty column that becomes the label column."""
-    coders: tuple[str, ...] = ()
-    """New columns of coders."""
+    coders: Table[str, tuple[str, ...]] = field(default_factory=dict)
+    """New columns of coders, by the column that they coded."""
     changes: tuple[Phrase, ...] = ()
     """Changes in words that the cells do not show."""
 
@@ -82,6 +82,13 @@ def derive(
     """
     old, edits = open_dataset(folder), edits or Edits()
     columns, mapping, changes = old.spec.columns, old.spec.mapping, edits.changes
+    own, coders = old.spec.coded_column or "", dict(old.spec.target_coders)
+    for column, names in edits.coders.items():
+        columns = (*columns, *names)
+        if column == own:
+            mapping = mapping.model_copy(update={"coders": (*mapping.coders, *names)})
+        else:
+            coders[column] = (*coders.get(column, ()), *names)
     if edits.coded_column is not None:
         columns = (*columns, edits.coded_column)
         book = edits.codebooks.get(edits.coded_column, Codebook())
@@ -90,12 +97,11 @@ def derive(
                 "Spans cannot be marked in texts that are joined from several columns.",
                 "Import the file again with one column as the text.",
             )
+        if mapping.coders:
+            coders[own] = mapping.coders
         mapping = Mapping.coded(mapping.texts, edits.coded_column, book.kind)
         changes = (phrase("Column “{column}” added for coding.", column=edits.coded_column[:60]),)
     codes_spans = edits.coded_column is not None and mapping.tags == edits.coded_column
-    if edits.coders:
-        columns = (*columns, *edits.coders)
-        mapping = mapping.model_copy(update={"coders": (*mapping.coders, *edits.coders)})
     remarks, kept = Remarks(), [np.zeros(0, dtype=np.int64)]
     spans = SpanCounts()
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
@@ -154,6 +160,7 @@ def derive(
             + row_changes(old, np.concatenate(kept), splits, _column_reader(collected.rows)),
             "columns": columns,
             "mapping": mapping,
+            "target_coders": coders,
             "notes": tuple(notes),
             "codebooks": {**old.spec.codebooks, **edits.codebooks},
             "cleaning": Cleaning(

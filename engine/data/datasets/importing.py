@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Mapping as Table
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,6 +43,7 @@ from engine.data.columns.mapping import label_columns
 from engine.data.columns.numbers import is_scale, scale_bins
 from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
+from engine.data.columns.text_spans import SpanCounts
 from engine.data.columns.times import parse_times
 from engine.data.datasets.coding import Coding, write_coding
 from engine.data.datasets.collecting import NO_CLEANING, FileImport, Sources, collect, list_files
@@ -249,7 +251,8 @@ def write_version(
     """
     fingerprint = Fingerprint(collected.columns, spec.mapping)
     likely = label_columns(collected.columns, collected.first_rows, spec.mapping)
-    targets = _TargetCounts([name for name in likely if name != spec.split.column], spec.mapping)
+    likely = tuple(name for name in likely if name != spec.split.column)
+    targets = _TargetCounts(likely, spec.mapping, spec.codebooks)
     _write_rows(folder, collected, splits, fingerprint, targets, cancelled)
     counts = np.bincount(splits, minlength=len(SPLITS))
     updated = spec.model_copy(
@@ -323,18 +326,32 @@ def _unseen(
 
 
 class _TargetCounts:
-    """Counts of the columns, other than those in use, that may hold labels, by split."""
+    """Counts of the columns, other than those in use, that may hold labels, by split; also of all
+    coded ones."""
 
-    def __init__(self, columns: Sequence[str], mapping: Mapping) -> None:
+    def __init__(
+        self, columns: Sequence[str], mapping: Mapping, codebooks: Table[str, Codebook]
+    ) -> None:
         others = () if mapping.tags or mapping.answers or mapping.endings else columns
         used = {*mapping.sources} - {*mapping.flags, *mapping.coders}
-        chosen = [name for name in others if name not in used][:MAX_TARGETS]
-        self._counts = {name: Counter[tuple[str, int]]() for name in chosen}
+        coded = [name for name in codebooks if name not in used]
+        chosen = [name for name in others if name not in (*used, *coded)]
+        self._counts = {
+            name: Counter[tuple[str, int]]() for name in [*coded, *chosen][:MAX_TARGETS]
+        }
+        self._coded = {*coded}
+        self._spans = {n: SpanCounts() for n in coded if codebooks[n].kind == "spans"}
 
     def add(self, table: pa.Table, splits: NDArray[np.int8]) -> None:
         """Count the cells of a table whose rows are in these splits, int8 [rows]."""
         for name, counts in list(self._counts.items()):
-            encoded: Any = table.column(name).combine_chunks().dictionary_encode()
+            column = table.column(name)
+            if name in self._spans:
+                cells = [(cell or "").strip() for cell in column.to_pylist()]
+                for cell in cells:
+                    self._spans[name].add(cell)
+                column = pa.chunked_array([pa.array([cell and "coded" for cell in cells])])
+            encoded: Any = column.combine_chunks().dictionary_encode()
             names = [(cell or "").strip() for cell in encoded.dictionary.to_pylist()]
             keys = encoded.indices.to_numpy().astype(np.int64) * len(SPLITS) + splits
             for key, rows in enumerate(np.bincount(keys).tolist()):
@@ -344,10 +361,15 @@ class _TargetCounts:
                 del self._counts[name]
 
     def finish(self) -> dict[str, Target]:
-        """The columns with at least two labels."""
+        """The columns with at least two labels, and the coded ones."""
         targets = {name: self._target(counts) for name, counts in self._counts.items()}
+        for name, spans in self._spans.items():
+            labels = {"labels": dict(sorted(spans.types.items())), "unseen": ()}
+            targets[name] = targets[name].model_copy(update=labels)
         return {
-            name: target for name, target in targets.items() if len({*target.labels} - {""}) > 1
+            name: target
+            for name, target in targets.items()
+            if name in self._coded or len({*target.labels} - {""}) > 1
         }
 
     def _target(self, counts: Counter[tuple[str, int]]) -> Target:

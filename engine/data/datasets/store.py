@@ -181,13 +181,13 @@ class Dataset:
         Raises StudioError if there is no such target.
         """
         spec = self.spec
-        if column in (None, spec.mapping.label):
+        if column in (None, spec.coded_column):
             return self
         if column not in spec.targets:
             raise StudioError(
                 "“{column}” is not a column of labels of this data set.",
                 phrase("Choose one of {names}.", names=", ".join(name[:60] for name in names))
-                if (names := [*filter(None, (spec.mapping.label,)), *spec.targets])
+                if (names := [*filter(None, (spec.coded_column,)), *spec.targets])
                 else phrase("Import the file again, and choose its columns."),
                 column=column[:60],
             )

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from engine.config.codebook import Code
+from engine.config.codebook import Code, Codebook
 from engine.config.dataset import free_column
+from engine.config.packet import Packet
 from engine.data.columns.coders import agreed_cells
 from engine.data.columns.text_spans import format_spans, moved_spans, read_spans
 from engine.data.datasets.codebooks import labels_in
@@ -35,7 +36,7 @@ class Conflict(NamedTuple):
 class TakenIn:
     """The edits of taking in packets, and everything to check."""
 
-    edits: Edits
+    edits: Edits = field(default_factory=Edits)
     new: Counter[str] = field(default_factory=Counter)  # codes by coder
     changed: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
@@ -74,21 +75,70 @@ class TakenIn:
 def take_in(dataset: Dataset, packets: Sequence[PacketFile]) -> TakenIn:
     """Find the edits that add the codes of packets, one after another.
 
-    Each coder has a column. Of two codes of a coder for a row, the later one is used. The label of
-    a row is the code on which its coders agree, unless it was given or decided in this data set.
+    A coder has a column for each column coded. Of two codes of a coder for a row, the later one is
+    used. The label of a row is the code on which its coders agree, unless it was given or decided
+    in this data set.
 
     Raises StudioError if a packet has no codes, or codes other rows or another column.
     """
-    merge = _Merge(dataset)
+    result, merges, names = TakenIn(), dict[str, _Merge](), [*dataset.spec.columns]
     for packet in packets:
-        merge.add(packet)
-    return merge.finish()
+        column = packet.packet.column
+        if column not in merges:
+            merges[column] = _Merge(_coded(dataset, packet), result, names)
+        merges[column].add(packet)
+    cells, coding = (
+        defaultdict[int, dict[str, str]](dict),
+        defaultdict[int, dict[str, RowCoding]](dict),
+    )
+    for merge in merges.values():
+        merge.finish(cells, coding)
+    books = {column: merge.codebook for column, merge in merges.items()}
+    result.edits = Edits(
+        cells=dict(cells),
+        coding=dict(coding),
+        codebooks={column: book for column, book in books.items() if book is not None},
+        coders={column: new for column, merge in merges.items() if (new := merge.new_columns)},
+        changes=(result.change(),),
+    )
+    return result
+
+
+def _coded(dataset: Dataset, content: PacketFile) -> Dataset:
+    """The version with the column of a packet as its label column."""
+    packet = content.packet
+    if not packet.coder:
+        raise StudioError("The packet has no codes yet.", "Choose the file that a coder handed in.")
+    if packet.column not in (dataset.spec.coded_column, *dataset.spec.targets):
+        if not _is_of(dataset, packet):
+            raise _other_data(packet)
+        raise StudioError(
+            "The packet codes “{other}”, which is no column of labels of this version.",
+            "Open the version in which “{other}” is coded.",
+            other=packet.column[:60],
+        )
+    return dataset.with_target(packet.column)
+
+
+def _is_of(dataset: Dataset, packet: Packet) -> bool:
+    """True if a packet is of some version of the data set."""
+    return packet.fingerprint in fingerprints(dataset.folder.absolute().parent)
+
+
+def _other_data(packet: Packet) -> StudioError:
+    return StudioError(
+        "The packet of {coder} is of another data set: “{name}”.",
+        "Take it in there.",
+        coder=packet.coder,
+        name=packet.name[:60],
+    )
 
 
 class _Merge:
     """Codes by column and row, those stored and those of the packets."""
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, result: TakenIn, names: list[str]) -> None:
+        """`names` are those of all columns; the new ones are added to them."""
         self._dataset, self._spec = dataset, dataset.spec
         self._column, self._book = coded_column(dataset.spec)
         self._codes = {name: self._cells(name) for name in self._spec.mapping.coders}
@@ -96,8 +146,8 @@ class _Merge:
         self._labels = self._cells(self._column)
         self._old = {name: dict[int, str]() for name in self._codes}  # replaced cells
         self._new_coding: dict[int, dict[str, RowCoding]] = defaultdict(dict)
-        self._columns: list[str] = []  # new ones
-        self._result = TakenIn(Edits())
+        self.new_columns: tuple[str, ...] = ()  # of coders
+        self._result, self._names = result, names
         self._places = RowPlaces(dataset)
 
     def _cells(self, name: str) -> list[str]:
@@ -105,18 +155,7 @@ class _Merge:
 
     def add(self, content: PacketFile) -> None:
         """Merge one packet."""
-        packet, coder = content.packet, content.packet.coder
-        if not coder:
-            raise StudioError(
-                "The packet has no codes yet.", "Choose the file that a coder handed in."
-            )
-        if packet.column != self._column:
-            raise StudioError(
-                "The packet codes “{other}”, but the label of this version is “{column}”.",
-                "Open the version in which “{other}” is coded.",
-                other=packet.column[:60],
-                column=self._column[:60],
-            )
+        coder = content.packet.coder
         rows = self._match(content)
         column = self._column_of(coder)
         for row, line in zip(rows, content.rows, strict=True):
@@ -140,14 +179,8 @@ class _Merge:
         packet = content.packet
         rows, is_edited = self._places.find(content.rows)
         found = len(rows) - rows.count(None) - sum(is_edited)
-        versions = self._dataset.folder.absolute().parent
-        if packet.fingerprint not in fingerprints(versions) and found < MIN_SHARED * len(rows):
-            raise StudioError(
-                "The packet of {coder} is of another data set: “{name}”.",
-                "Take it in there.",
-                coder=packet.coder,
-                name=packet.name[:60],
-            )
+        if found < MIN_SHARED * len(rows) and not _is_of(self._dataset, packet):
+            raise _other_data(packet)
         for row, edited in zip(rows, is_edited, strict=True):
             if row is not None and edited:
                 text = phrase("The text was edited after {coder} had read it.", coder=packet.coder)
@@ -168,9 +201,9 @@ class _Merge:
         for name in (first, other):
             if name in self._codes:
                 return name
-        taken = (*self._spec.columns, *self._columns)
-        name = first if first not in taken else free_column(other, taken)
-        self._columns.append(name)
+        name = first if first not in self._names else free_column(other, self._names)
+        self._names.append(name)
+        self.new_columns += (name,)
         self._codes[name] = [""] * len(self._dataset)
         self._old[name] = {}
         return name
@@ -248,9 +281,16 @@ class _Merge:
 
     # ── result ───────────────────────────────────────────────────────────────────────────────
 
-    def finish(self) -> TakenIn:
-        """The edits of all packets."""
-        result, cells = self._result, defaultdict[int, dict[str, str]](dict)
+    @property
+    def codebook(self) -> Codebook | None:
+        """The codebook with the labels of all packets; None if it is that of the version."""
+        _, book = coded_column(self._spec)
+        return None if self._book == book else self._book
+
+    def finish(
+        self, cells: dict[int, dict[str, str]], coding: dict[int, dict[str, RowCoding]]
+    ) -> None:
+        """Add the new cells and the coding of all packets to those of other columns."""
         for column, old in self._old.items():
             for row, cell in old.items():
                 if self._codes[column][row] != cell:
@@ -259,17 +299,9 @@ class _Merge:
             if label != self._labels[row]:
                 cells[row][self._column] = label
             self._new_coding[row][self._column] = entry
-        coding = {row: columns for row, columns in self._new_coding.items() if columns}
-        _, book = coded_column(self._spec)
-        codebooks = {} if self._book == book else {self._column: self._book}
-        result.edits = Edits(
-            cells=dict(cells),
-            coding=coding,
-            codebooks=codebooks,
-            coders=(*self._columns,),
-            changes=(result.change(),),
-        )
-        return result
+        for row, columns in self._new_coding.items():
+            if columns:
+                coding[row] |= columns
 
     def _decided(self) -> "dict[int, tuple[str, RowCoding]]":
         """The label of each row with new codes, if its coders decide it, and its coding."""

@@ -85,6 +85,29 @@ def test_rows_that_are_with_coders_are_not_handed_out_again(
     assert "No row is with Dora" in refusal("handed-out", "answers", "--call-back", "Dora")
 
 
+def test_another_column_is_coded_and_handed_out(answers, json_output, output, refusal, tmp_path):
+    tones = write_lines(tmp_path / "tones.csv", "label", "warm", "short")
+    new = ("codebook", "answers", "--from", tones, "--new")
+    assert "Column “tone” added for coding." in output(*new, "tone", "--kind", "labels")
+    assert "cannot be the name" in refusal(*new, "tone")
+    assert "no --target" in refusal("codebook", "answers", "--new", "other")
+    send = ("hand-out", "answers", "--to", tmp_path / "p.packet", "--coders", "Anna")
+    assert json_output(*send)["rows"] == 30
+    assert json_output(*send, "--target", "label", "--rows", 5)["rows"] == 5
+    for target, rows in ("tone", 30), ("label", 5):
+        (part,) = json_output("handed-out", "answers", "--target", target)
+        assert len(part["rows"]) == rows
+    output("import", tmp_path / "p.packet")
+    labels = write_lines(tmp_path / "codes.csv", "row,new_label", *(f"{n},food" for n in range(5)))
+    output("relabel", "answers-Anna", labels)
+    output("hand-in", "answers-Anna", "--to", tmp_path / "a.packet")
+    taken = json_output("take-in", "answers", tmp_path / "a.packet")
+    version = open_dataset(Home().datasets / "answers" / str(taken["version"]))
+    assert version.spec.target_coders == {"label": ("Anna",)}
+    assert version.spec.coded_column == "tone" and version.spec.mapping.coders == ()
+    assert json_output("handed-out", "answers", "--target", "label") == []
+
+
 def test_wrong_commands_are_refused(answers, refusal, tmp_path):
     packet = tmp_path / "p.packet"
     for options, part in (

@@ -46,6 +46,7 @@ READING = {
     "agreement": [["IN"]],
     "split": [["IN"]],
     "hand-out": [["IN", "--to", "NEW.packet", "--coders", "A,B"]],
+    "handed-out": [["IN"], ["IN", "--call-back", "A"]],
     "hand-in": [["IN", "--to", "NEW.packet"]],
     "take-in": [["IN", "DATA"], ["STORED", "IN"]],
     "changes": [["IN"]],

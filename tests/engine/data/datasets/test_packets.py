@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.config.codebook import Code, Codebook
+from engine.data.datasets.codebooks import codebook_of
 from engine.data.datasets.coding import RowCoding, read_coding
 from engine.data.datasets.decisions import dataset_codings
 from engine.data.datasets.deriving import Edits, derive
@@ -231,14 +232,13 @@ def test_packets_that_do_not_belong_here_are_refused_in_a_sentence(data, packet,
         choose_coder(content, "Anna")
     file = write_lines(tmp_path / "b.csv", "text", *(f"other {n}" for n in range(ROWS)))
     other = import_files(file, tmp_path / "datasets" / "y" / "1", ONLY_TRAIN)
-    with pytest.raises(StudioError, match="no codebook"):
+    with pytest.raises(StudioError, match="of another data set: “x”"):
         take_in(other, [content])
     other = derived(other, Edits(codebooks={"topic": BOOK}, coded_column="topic"))
     with pytest.raises(StudioError, match="of another data set: “x”"):
         take_in(other, [content])
-    other = derived(data, Edits(codebooks={"tone": BOOK}, coded_column="tone"))
-    with pytest.raises(StudioError, match="codes “topic”, but the label of this version is “tone”"):
-        take_in(other, [content])
+    with pytest.raises(StudioError, match="codes “topic”, which is no column of labels"):
+        take_in(open_dataset(data.folder.parent / "1"), [content])
 
 
 def test_a_coder_named_like_a_column_gets_another_one(data, packet, tmp_path):
@@ -312,6 +312,58 @@ def test_rows_are_with_coders_until_they_are_taken_in_or_called_back(data, tmp_p
     copy.write_bytes(b"no packet")
     with pytest.raises(StudioError, match="Which rows are with coders cannot be read"):
         handed_out(data)
+
+
+def test_each_coded_column_is_handed_out_and_taken_in_by_itself(data, tmp_path):
+    tones = Codebook(kind="labels", codes=(Code(label="warm"), Code(label="short")))
+    parts = Codebook(kind="spans", codes=(Code(label="WORD"),))
+    version = derived(data, Edits(cells={0: {"topic": "price"}}))
+    books = {"tone": tones, "parts": parts}
+    for column, book in books.items():
+        version = derived(version, Edits(codebooks={column: book}, coded_column=column))
+    assert version.spec.coded_column == "parts" and {*version.spec.targets} == {"topic", "tone"}
+    codes = {"topic": "staff", "tone": '["warm"]', "parts": '[[0,6,"WORD"]]'}
+    other = {"topic": "price", "tone": '["short"]', "parts": "[]"}
+    who, returned = share_out(np.arange(ROWS), CODERS, 10, 10), list[PacketFile]()
+    for column in codes:
+        view, file = version.with_target(column), tmp_path / f"{column}.packet"
+        assert view.spec.coded_column == column
+        assert len(view.unlabelled()) == ROWS - (column == "topic")
+        hand_over(view, hand_out(view, who, CODERS), file)
+        assert with_coders(view) == {"Anna": 10, "Ben": 10}
+        for coder, cells in (("Anna", codes), ("Ben", other)):
+            folder = tmp_path / coder / column / "1"
+            open_packet(file, read_packet(file), coder, folder)
+            opened, edits = open_dataset(folder), dict[int, RowEdit]()
+            assert codebook_of(opened.spec) == codebook_of(view.spec)
+            stored = read_coding(folder)
+            for n in range(9):
+                cell = (codes if n < 6 else cells)[column]
+                entry = stored[n][column].model_copy(update={"at": START, "note": f"row {n}"})
+                edits[n] = RowEdit(cells={column: cell}, coding={column: entry})
+            pending = PendingEdits(fingerprint=opened.spec.fingerprint, rows=edits)
+            returned.append(hand_in(opened, pending))
+    found = take_in(version, returned)
+    assert found.new == {"Anna": 27, "Ben": 27}
+    merged = derived(version, found.edits)
+    assert take_in(merged, returned).is_empty
+    assert merged.spec.coded_column == "parts"
+    for column, agreed in codes.items():
+        view = merged.with_target(column)
+        assert len(view.spec.mapping.coders) == 2 and with_coders(view) == {"Anna": 1, "Ben": 1}
+        codings = dataset_codings(view)
+        assert codings.disputed.sum() == 3 and (codings.coded == 2).sum() == 9
+        labels = [*filter(None, view.column(column).to_pylist())]
+        assert labels.count(agreed) == 6, "the rows on which they agree"
+    assert merged.with_target("tone").spec.mapping.coders == ("tone: Anna", "tone: Ben")
+    assert merged.with_target("parts").with_target("topic").with_target("parts").spec == merged.spec
+    # a decision on a column that is not the label says who decided, too
+    tone = merged.with_target("tone")
+    row = int(np.flatnonzero(dataset_codings(tone).disputed)[0])
+    entry = {row: {"tone": RowCoding(coder="Cem")}}
+    decided = derived(merged, Edits(cells={row: {"tone": '["warm"]'}}, coding=entry))
+    text = "1 row in dispute decided by Cem; with the label of: “tone: Anna” 1."
+    assert text in map(str, decided.spec.changes)
 
 
 def test_sets_and_numbers_are_merged(data, tmp_path):
