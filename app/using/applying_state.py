@@ -1,8 +1,9 @@
 """State of applying a model to a file or a data set: choices, progress, outcome. No widgets."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
@@ -10,16 +11,14 @@ from app import background
 from app.explorer import OneTimeWorker
 from app.row_edits import Cells, edit_rows
 from app.studio import Studio
+from app.using.applied_rows import StoredRows, import_result, open_with_counts, read_result
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings
-from engine.config.dataset import SPLITS, Mapping, Reading, Source, Split, StoredData
-from engine.config.tasks import TASKS, get_head, parse_task
-from engine.data.columns.fit import matching_target
+from engine.config.dataset import Mapping, StoredData
+from engine.config.tasks import TASKS, get_head
+from engine.config.zero_shot import Described
 from engine.data.columns.joined import columns_of_stored
-from engine.data.datasets.coding import Coding, read_coding, renumber
-from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.relabelling import read_corrections
-from engine.data.datasets.store import Dataset, open_dataset
+from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import Recognition, recognise
 from engine.errors import StudioError
 from engine.files.home import folder_name, free_folder, newest_version
@@ -44,9 +43,6 @@ VECTOR_FORMATS = (".parquet", ".npy", ".jsonl", ".csv", ".tsv", ".xlsx")
 INPUTS = ("text", "pair", "negative", "beginning", "endings")  # roles that a model can read
 
 
-StoredRows = Source | Literal["unlabelled"] | tuple[int, ...]
-
-
 def stored_threshold(checkpoint: Path) -> float:
     """The threshold of “unsure” that was chosen for a model; 0 without one."""
     try:
@@ -59,9 +55,16 @@ class ApplyingState(QObject):
     changed = Signal()
 
     def __init__(
-        self, studio: Studio, checkpoint: Path, name: str, task: str, parent: QObject | None = None
+        self,
+        studio: Studio,
+        checkpoint: Path,
+        name: str,
+        task: str,
+        described: Described | None = None,
     ) -> None:
-        super().__init__(parent)
+        """Use the labels of the model, or `described` ones, whose task is `task`."""
+        super().__init__()
+        self.described = described
         self._studio, self.checkpoint = studio, checkpoint
         self.name, self.task = name, task
         self.file: Path | None = None
@@ -72,7 +75,7 @@ class ApplyingState(QObject):
         self.mapping: Mapping | None = None
         self.format = self.formats[0]
         self.folder = Path.home()
-        self.threshold = stored_threshold(checkpoint)
+        self.threshold = 0.0 if described else stored_threshold(checkpoint)
         self.is_exact = True  # fp32; otherwise the fastest precision that agrees
         self.agreement: Agreement | None = None
         self.is_measured = False
@@ -151,7 +154,7 @@ class ApplyingState(QObject):
         self.file, self.folder = file, file.parent
 
         def read() -> Recognition:
-            return recognise(file, model_texts=checkpoint_info(self.checkpoint).texts)
+            return recognise(file, model_texts=self._texts())
 
         self._read(read, self._on_recognised)
 
@@ -177,12 +180,13 @@ class ApplyingState(QObject):
 
         background.run(self, read, done, self._studio.notices.show)
 
+    def _texts(self) -> dict[str, str]:
+        """Columns or templates of the texts that the model was trained on, by role."""
+        return {} if self.described is not None else checkpoint_info(self.checkpoint).texts
+
     def _open(self, version: Path) -> tuple[Dataset, dict[StoredRows, int]]:
-        task, stored = parse_task(self.task), open_dataset(version)
-        labels = checkpoint_info(self.checkpoint).labels
-        stored = stored.with_target(matching_target(stored.spec, labels))
-        choices: tuple[StoredRows, ...] = ("all", "unlabelled", *SPLITS)
-        return stored, {choice: len(stored.select(choice, task)) for choice in choices}
+        known = self.described or checkpoint_info(self.checkpoint)
+        return open_with_counts(version, self.task, known.labels)
 
     def choose_rows(self, rows: StoredRows) -> None:
         self.rows = rows
@@ -202,7 +206,7 @@ class ApplyingState(QObject):
     def _on_stored(self, read: tuple[Dataset, dict[StoredRows, int]]) -> None:
         self._reading, (stored, self._counts) = None, read
         self.stored = stored
-        texts, spec = checkpoint_info(self.checkpoint).texts, stored.spec
+        texts, spec = self._texts(), stored.spec
         mapping, _ = columns_of_stored(texts, spec.mapping, spec.columns)
         fields = mapping.model_dump(include=set(INPUTS))
         self.mapping = Mapping.model_validate(
@@ -304,6 +308,7 @@ class ApplyingState(QObject):
             threshold=self.threshold if self.threshold and self.has_probabilities else None,
             exact=self.is_exact,
             resume=resume,
+            described=self.described,
         )
 
     def _preview(self) -> None:
@@ -387,17 +392,8 @@ class ApplyingState(QObject):
         assert self.mapping is not None
         name = self.tr("{0}, predicted").format(self.source_name)
         folder = free_folder(self._studio.home.datasets, name) / "1"
-        read = TASKS[self.task].info.reads
-        output = next((role for role in ("tags", "answers") if role in read), "label")
-        mapping = self.mapping.model_copy(update={output: answer.prediction})
-
-        def work() -> Path:
-            reading, coding = Reading(format="jsonl"), self._coding()
-            import_dataset(
-                name, {"all": answer.out}, reading, mapping, Split(), folder, coding=coding
-            )
-            answer.out.unlink()
-            return folder
+        given = self.task, self.mapping, self.stored, self.rows
+        work = partial(import_result, answer, *given, name, folder)
 
         def done(version: Path) -> None:
             self.review = answer.positions
@@ -408,22 +404,12 @@ class ApplyingState(QObject):
         background.run(self, work, done, self._on_failed)
         self.changed.emit()
 
-    def _coding(self) -> Coding:
-        """Who coded the predicted rows of a data set, and how they came up."""
-        if self.stored is None:
-            return {}
-        kept = self.stored.select(self.rows, parse_task(self.task))
-        return renumber(read_coding(self.stored.folder), kept.tolist())
-
     def _label(self, answer: Applied) -> None:
         """Make the predictions labels of the stored rows, as edits that are not saved yet."""
         stored = self.stored
         assert stored is not None
 
-        def work() -> Cells:
-            edits = read_corrections(answer.out, stored, answer.prediction)
-            answer.out.unlink()
-            return {row: dict(edit.cells) for row, edit in edits.rows.items()}
+        work = partial(read_result, answer, stored)
 
         def done(cells: Cells) -> None:
             self.review = tuple(int(row[0]) for row in answer.least)  # the first column has them

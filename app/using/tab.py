@@ -29,6 +29,7 @@ from app.widgets.page import clear, scrolling
 from app.widgets.text.labels import Text
 from engine.checkpoints.info import checkpoint_info, fine_tuned_task, probe_pooling
 from engine.checkpoints.prediction_settings import prediction_settings
+from engine.config.zero_shot import Described, Way, zero_shot_way
 from engine.documents.card import model_card
 from engine.documents.code import Example, onnx_code, transformers_code
 from engine.errors import StudioError
@@ -123,6 +124,14 @@ class UseTab(QWidget):
         elif self.run is not None:
             state.propose_rows(self.run)
 
+    def _on_apply_described(self, described: Described) -> None:
+        """Open the dialog that gives the described labels to a file or a data set."""
+        if self.checkpoint is not None:
+            state = ApplyingState(
+                self._studio, self.checkpoint, self.name, described.task, described
+            )
+            self.dialog = applying_view.open_dialog(self._studio, self, state)
+
     def _on_nightly(self) -> None:
         if self.checkpoint is not None and self.info is not None and self.info.task is not None:
             self.nightly_dialog = NightlyDialog(self.checkpoint, self.name, self.info.task, self)
@@ -178,17 +187,19 @@ class UseTab(QWidget):
             self.try_view = TryingView(state, info.labels)
             state.setParent(self.try_view)
             self._column.addWidget(self.try_view)
-            if state.compares_texts:
-                self.describing_view = self._create_describing(self.try_view)
+            if (way := zero_shot_way(task, info.labels)) is not None:
+                self.describing_view = self._create_describing(self.try_view, way)
                 self._column.addWidget(self.describing_view)
+            if state.compares_texts:
                 self.nearest_view = self._create_nearest(self.try_view)
                 self._column.addWidget(self.nearest_view)
 
-    def _create_describing(self, trying: TryingView) -> DescribingView:
+    def _create_describing(self, trying: TryingView, way: Way) -> DescribingView:
         assert self.checkpoint is not None
-        state = DescribingState(self._studio, self.checkpoint)
+        state = DescribingState(self._studio, self.checkpoint, way)
         view = DescribingView(state)
         state.setParent(view)
+        view.apply_requested.connect(self._on_apply_described)
         trying.settled.connect(state.set_text)
         return view
 

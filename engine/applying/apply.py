@@ -46,6 +46,7 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.results.predictions import CELL
 from engine.system.memory import trim_memory
+from engine.tasks.describing import DescribedPredictor
 from engine.tasks.predicting import Predictor
 
 CHUNK_ROWS = 4_096  # rows of a chunk
@@ -53,6 +54,7 @@ MAX_CHARACTERS = 500  # per cell of the preview
 MAX_LEAST = 200  # least certain rows of an answer
 
 Emit = Callable[[Working], object]
+AnyPredictor = Predictor | DescribedPredictor
 
 
 class RowBlock(NamedTuple):
@@ -62,7 +64,7 @@ class RowBlock(NamedTuple):
     lines: list[int]
 
 
-def apply(request: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> Applied:
+def apply(request: Apply, predictor: AnyPredictor, emit: Emit = lambda _: None) -> Applied:
     """Run an Apply with a predictor of its checkpoint; `emit` is called for every batch.
 
     Raises:
@@ -74,7 +76,7 @@ def apply(request: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> 
     progress = _Progress(request, emit)
     given = _open(request, predictor, progress.read)
     chunks = Chunks.begin(request)
-    for part in given.blocks(CHUNK_ROWS, chunks.rows):
+    for part in given.blocks(max(1, CHUNK_ROWS // predictor.passes), chunks.rows):
         progress.begin(chunks.rows, len(part.lines))
         rows = Rows.from_columns(given.mapping, part.cells, part.lines)
         chunk = build_chunk(part.cells, predictor.predict(rows, progress.on_predicted))
@@ -87,7 +89,7 @@ def apply(request: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> 
     return _finish(request, chunks, predictor, given.notes())
 
 
-def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicted:
+def predict_first(question: PredictFirst, predictor: AnyPredictor) -> FirstPredicted:
     """Preview what Apply would write for the first rows. Raises StudioError as it would."""
     apply_question = question.apply
     check_suffix(apply_question.out, WRITERS)
@@ -122,7 +124,7 @@ class _Given(NamedTuple):
 
 def _open(
     request: Apply,
-    predictor: Predictor,
+    predictor: AnyPredictor,
     progress: ProgressCallback = no_progress,
     head_only: bool = False,
 ) -> _Given:
@@ -131,8 +133,9 @@ def _open(
         table = read(given.path, given.reading, progress, head_only=head_only)
         return _Given(given.mapping, partial(iter_blocks, table), lambda: table.notes)
     dataset = open_dataset(given.data.folder).with_target(given.data.target)
-    indices = dataset.select(given.rows, predictor.learner.task)
-    texts, spec = checkpoint_info(request.checkpoint).texts, dataset.spec
+    indices = dataset.select(given.rows, predictor.task)
+    spec = dataset.spec
+    texts = {} if request.described else checkpoint_info(request.checkpoint).texts
     mapping, note = columns_of_stored(texts, spec.mapping, spec.columns)
     if spec.has_text_spans:  # the words are those of the text
         mapping = mapping.model_copy(update={"tags": None})
@@ -169,12 +172,12 @@ def iter_blocks(table: TableReader, rows: int, skipped: int = 0) -> Iterator[Row
 
 
 def _finish(
-    request: Apply, chunks: Chunks, predictor: Predictor, notes: tuple[str, ...]
+    request: Apply, chunks: Chunks, predictor: AnyPredictor, notes: tuple[str, ...]
 ) -> Applied:
     schema, unsure = chunks.schema, 0
     names = outer_names(schema)
     inner, outer = next(pair for pair in names.items() if pair[0].startswith(PREDICTED))
-    predicted = Predicted(get_head(predictor.learner.task.kind))
+    predicted = Predicted(get_head(predictor.task.kind))
     certainties = []
 
     def tables() -> Iterator[pa.Table]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.config.task import SEQUENCE, Head, TaskSpec
 from engine.config.tasks import TASKS, added_layers, get_head, heads, parse_task
+from engine.config.zero_shot import nli_outputs
 
 TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
 TEXTS = "bert_studio_texts"  # in config.json: the columns or templates that it was trained on
@@ -23,7 +24,7 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
 
     Models of ours record it, unless another program has replaced the head; otherwise the rules are
     those of transformers. If several tasks have the same head, a foreign model gets the one with
-    the fewest columns.
+    the fewest columns, or with pairs if its labels are those of natural language inference.
     """
     named, problem = config.get("architectures"), config.get("problem_type")
     architecture = str(named[0]) if isinstance(named, list) and named else ""
@@ -45,7 +46,10 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
             return kind
     exact = (kind for kind, head in sequence_heads.items() if head.outputs == outputs)
     labelled = (kind for kind, head in sequence_heads.items() if head.has_labels)
-    return next(exact, None) or next(labelled)
+    found = next(exact, None) or next(labelled)
+    if nli_outputs(label_names(config, outputs)) is None:
+        return found
+    return next(kind for kind, head in heads() if head == every_head[found] and _reads_pairs(kind))
 
 
 def kind_among(kinds: Sequence[str], config: dict[str, Any], outputs: int) -> str:
@@ -80,6 +84,10 @@ def stored_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -
         return parse_task(entry).with_labels(labels)
     except ValueError:
         return foreign
+
+
+def _reads_pairs(kind: str) -> bool:
+    return "pair" in TASKS[kind].info.reads
 
 
 def _simplest(head: Head) -> str:

@@ -19,6 +19,8 @@ from engine.cli.rows import (
 )
 from engine.cli.stored import find_version
 from engine.config.dataset import SplitName, StoredData
+from engine.config.zero_shot import TEMPLATE, Described
+from engine.config.zero_shot import describe as describe_labels
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.applying import Apply, FileInput, StoredInput
@@ -77,9 +79,30 @@ def predict(
             help="Continue an interrupted prediction of the same file to the same output.",
         ),
     ] = False,
+    describe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="<LABEL: DESCRIPTION>",
+            help="Instead of the labels that a model was trained for: a label and what its texts "
+            "are about, such as “sport: matches and players”. Repeat it for each label. For "
+            "sentence encoders and for models of natural language inference (NLI).",
+        ),
+    ] = None,
+    template: Annotated[
+        str,
+        typer.Option(
+            help="NLI: the hypothesis; {} is the description, or the label without one. A "
+            "description that ends with a full stop is a hypothesis as it is."
+        ),
+    ] = TEMPLATE,
+    several: Annotated[
+        bool, typer.Option("--several", help="NLI: a text has any number of the labels.")
+    ] = False,
     **extra: Any,
 ) -> None:
     """Write every row of a file with all its columns and the predictions of a fine-tuned model.
+
+    With --describe, the labels are found by their descriptions, without training.
 
     The rows of a stored data set have their number in the column “row”, too.
 
@@ -89,29 +112,36 @@ def predict(
     from engine.applying.apply import apply
     from engine.applying.chunks import chunk_folder
     from engine.results.prediction_sets import sets_sentence, with_coverage
+    from engine.tasks.describing import make_predictor
     from engine.tasks.predicting import Predictor
 
-    given = _given(file, model, part, unlabelled, target, extra)
     coverage = options.parse_sets(coverage, by_class)
-    predictor = Predictor(model, max_length, batch_size, precision == "exact")
-    options.print_loading_notes(predictor.loading)
-    learner = predictor.learner
-    if coverage is not None:
-        folder = model.absolute()
-        learner.prediction = with_coverage(learner.prediction, folder, coverage, by_class, Home())
-    if threshold is None:
-        threshold = learner.prediction.unsure_below
+    described = _described(describe or [], template, several, coverage, precision)
+    given = _given(file, None if described else model, part, unlabelled, target, extra)
     question = Apply(
         checkpoint=model.absolute(),
         given=given,
         out=out.absolute(),
         threshold=threshold or None,
         raw=raw,
+        described=described,
         max_length=max_length,
         batch_size=batch_size,
         exact=precision == "exact",
         resume=resume,
     )
+    predictor = make_predictor(question, model)
+    options.print_loading_notes(predictor.loading)
+    sets = None
+    if isinstance(predictor, Predictor):
+        learner, folder = predictor.learner, question.checkpoint
+        if coverage is not None:
+            chosen = with_coverage(learner.prediction, folder, coverage, by_class, Home())
+            learner.prediction = chosen
+        sets = learner.prediction.sets
+        if threshold is None:
+            below = learner.prediction.unsure_below or None
+            question = question.model_copy(update={"threshold": below})
     try:
         with ProgressLine(sys.stderr) as line:
             done = apply(question, predictor, lambda working: line.draw(_progress_text(working)))
@@ -121,15 +151,34 @@ def predict(
         raise
     for note in done.notes:
         echo_error(f"note: {note}")
-    if learner.prediction.sets is not None:
-        echo_error(f"note: {sets_sentence(learner.prediction.sets)}")
+    if sets is not None:
+        echo_error(f"note: {sets_sentence(sets)}")
     unsure = "" if done.unsure is None else f", {done.unsure:,} of them unsure"
     echo(phrase("{n:,} row(s) written to {out}", n=done.rows, out=str(out)) + unsure)
 
 
+def _described(
+    lines: list[str], template: str, several: bool, coverage: float | None, precision: str
+) -> Described | None:
+    """The described labels; None without any. Raises StudioError for options that do not fit."""
+    if not lines:
+        if several or template != TEMPLATE:
+            raise StudioError(
+                "--several and --template are for labels found by descriptions.",
+                "Give each label with --describe, or leave these options out.",
+            )
+        return None
+    if coverage is not None or precision != "exact":
+        raise StudioError(
+            "Prediction sets and faster precisions need a model trained for the labels.",
+            "Leave out --coverage and --precision, or --describe.",
+        )
+    return describe_labels(lines, template, several)
+
+
 def _given(
     data: Path,
-    model: Path,
+    model: Path | None,
     part: SplitName | None,
     unlabelled: bool,
     target: str | None,

@@ -1,9 +1,8 @@
 """Predictions of the task head and of the next-sentence head for a typed text."""
 
+import numpy as np
 import torch
 
-from engine.config.codebook import MAX_LABEL, Code
-from engine.config.tasks import FIRST_TASK
 from engine.errors import StudioError
 from engine.messages.explore.prediction import (
     NextSentencePredicted,
@@ -17,8 +16,7 @@ from engine.tasks import checkpoint_learner
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import encode_question
 from engine.tasks.learner import ranked_labels
-from engine.tasks.similarity import sentence_vectors
-from engine.tasks.zero_shot import code_probabilities
+from engine.tasks.zero_shot import LabelScorer
 
 
 @torch.inference_mode()
@@ -41,31 +39,16 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
 
 @torch.inference_mode()
 def predict_by_descriptions(model: Checkpoint, question: PredictByDescriptions) -> Predicted:
-    """The label whose description has the vector nearest to that of the text.
+    """The best label by the descriptions, or all that are likelier than not.
 
-    Probabilities are those of suggestions from a codebook. Raises StudioError if fewer than two
-    different labels are described.
+    Raises StudioError if the model does not allow it.
     """
-    codes = {code.label: code for code in map(_described, question.descriptions)}
-    if len(codes) < 2:
-        raise StudioError(
-            "There is nothing to choose from yet.",
-            "Describe at least two labels, each on its own line.",
-        )
-    vectors = sentence_vectors(model, [question.text])
-    p = code_probabilities(model, vectors, tuple(codes.values()))[0]
+    described = question.described
+    p = LabelScorer(model, described).probabilities([question.text])[0]
+    chosen = np.flatnonzero(p >= 0.5).tolist() if described.several else [int(p.argmax())]
     inputs = encode_question(model, question)
-    labels = tuple(codes)
-    chosen = [int(p.argmax())]
-    answer = ranked_labels(FIRST_TASK, labels, torch.from_numpy(p), inputs, chosen)
+    answer = ranked_labels(described.task, described.labels, torch.from_numpy(p), inputs, chosen)
     return answer.model_copy(update={"to": question.number})
-
-
-def _described(line: str) -> Code:
-    """“label: description” as a code."""
-    label, colon, description = line.partition(": ")
-    cut = label.strip()[:MAX_LABEL]
-    return Code(label=cut or "–", definition=description.strip() if colon else "")
 
 
 @torch.inference_mode()

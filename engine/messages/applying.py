@@ -9,6 +9,7 @@ from engine.config.dataset import Mapping, Reading, Source, StoredData
 from engine.config.phrases import PhraseField
 from engine.config.task import percent
 from engine.config.tasks import metric_text
+from engine.config.zero_shot import Described
 from engine.messages import Message
 from engine.messages.explore.text import PRECISIONS
 from engine.messages.question import Answer, Question
@@ -128,6 +129,10 @@ class Apply(Question):
     batch_size: int = 32
     exact: bool = True
     resume: bool = False
+    described: Described | None = Field(
+        None,
+        description="Labels to find by their descriptions; None: those of the model.",
+    )
 
 
 class AgreementMeasured(Answer):

@@ -32,6 +32,7 @@ class CodedRows:
         self._dataset, self._mapping = dataset, dataset.spec.mapping
         self._given, self._unlabelled = given, dataset.unlabelled()
         self.codebook = codebook or codebook_of(dataset.spec)
+        self.are_pairs = len(self._mapping.texts) > 1
         self.has_tags = self._mapping.tags is not None
         self.has_text_spans = dataset.spec.has_text_spans
         self.has_sets = (

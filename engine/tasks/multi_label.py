@@ -200,13 +200,8 @@ class LabelsCollector(LogitsCollector):
         return torch.from_numpy(self.logits).double().sigmoid().float().numpy()
 
     def predictions(self) -> list[dict[str, Any]]:
-        probabilities = self._probabilities()
-        chosen = self._sets(predict_labels(self.logits.astype(np.float64), self._thresholds))
-        return [
-            {"labels": join_labels(labels)}
-            | {f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)}
-            for labels, row in zip(chosen, probabilities, strict=True)
-        ]
+        chosen = predict_labels(self.logits.astype(np.float64), self._thresholds)
+        return set_records(self._probabilities(), chosen, self._labels)
 
     def row_predictions(self) -> RowPredictions:
         """The probability of a set is the product over all labels, present or absent."""
@@ -241,6 +236,17 @@ class LabelsCollector(LogitsCollector):
     def _sets(self, chosen: np.ndarray) -> list[list[str]]:
         """Labels of each row, for bool [N, C]."""
         return [[self._all_labels[n] for n in np.flatnonzero(row)] for row in chosen]
+
+
+def set_records(
+    probabilities: np.ndarray, chosen: np.ndarray, labels: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Records of float [N, C] and the predicted labels, bool [N, C]."""
+    return [
+        {"labels": join_labels([labels[n] for n in np.flatnonzero(predicted).tolist()])}
+        | {f"p({label})": float(p) for label, p in zip(labels, row, strict=True)}
+        for predicted, row in zip(chosen, probabilities, strict=True)
+    ]
 
 
 def _details(sets: dict[str, list[str]]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.codebook import Code, Codebook
+from engine.config.zero_shot import nli_outputs
 from engine.data.columns.label_sets import join_labels, parse_label_sets
 from engine.data.columns.tags import are_spans, tag_type
 from engine.data.columns.text_spans import format_spans, spans_of_tags
@@ -40,7 +41,7 @@ from engine.tasks.inputs import max_tokens
 from engine.tasks.row_orders import margins, mean_binary_entropy, most_diverse
 from engine.tasks.token_classification import TagCollector
 from engine.tasks.vector_cache import text_vectors
-from engine.tasks.zero_shot import code_probabilities
+from engine.tasks.zero_shot import compare_with_codes
 
 MAX_SUGGESTIONS = 1_000
 BATCH = 32  # rows
@@ -72,8 +73,8 @@ def suggest_labels(
     """Predict the rows without a label, in the order to label them.
 
     Models fine-tuned for such labels predict directly; for others, a light model is fitted on the
-    labelled rows. Before rows have two labels, their vectors are compared with those of the names
-    and definitions in the codebook.
+    labelled rows. Before rows have two labels, they are compared with the names and definitions in
+    the codebook (`engine.tasks.zero_shot`).
 
     Raises StudioError if no row lacks its label, or if the model does not predict such labels and
     neither the rows nor the codebook have two.
@@ -94,13 +95,14 @@ def suggest_labels(
         return row_features(loaded, question.checkpoint, texts, partial(report, stage))
 
     head, names, from_codebook = loaded.network.heads.task, rows.names, False
-    is_tuned = head is not None and (
+    fits = head is not None and (
         head.tags_tokens
         if rows.has_tags
         else head.is_multi_label
         if rows.has_sets
         else head.classifies
     )
+    is_tuned = fits and not _reads_hypotheses(loaded, rows)
     if is_tuned:
         scored = _predict(loaded, texts.take(range(count)), rows, report)
     elif rows.has_tags:
@@ -118,7 +120,10 @@ def suggest_labels(
         codes, from_codebook = _codes(rows.codebook), True
         names = [code.label for code in codes]
         first = joined_texts(texts)[:count]
-        by_label = compare_with_codes(loaded, question.checkpoint, first, codes)
+        by_label = compare_with_codes(
+            *(loaded, question.checkpoint, first, codes, rows.has_sets),
+            partial(report, phrase("Comparing the rows with the labels")),
+        )
         scored = _score(by_label, names, rows)
     chosen = _order_rows(question, scored, features, count)
     chosen = chosen if question.rows else chosen[:MAX_SUGGESTIONS]
@@ -168,6 +173,14 @@ def estimate_label_gain(
         hardly_pays=gain.hardly_pays,
         label=gain.label,
     )
+
+
+def _reads_hypotheses(loaded: Checkpoint, rows: CodedRows) -> bool:
+    """True if the model is one for natural language inference, and the labels are others."""
+    used = {*rows.names, *(code.label for code in (rows.codebook or Codebook()).active)}
+    own = {label.casefold() for label in loaded.labels}
+    is_own = bool(own & {label.casefold() for label in used}) or (not used and rows.are_pairs)
+    return nli_outputs(loaded.labels) is not None and not is_own
 
 
 def _predict(loaded: Checkpoint, texts: Rows, rows: CodedRows, report: Report) -> Scored:
@@ -268,13 +281,6 @@ def row_features(
         return vectors
     u, v = vectors[: len(rows)], vectors[len(rows) :]
     return np.hstack([np.abs(u - v), COSINE_WEIGHT * (u * v).sum(axis=1, keepdims=True)])
-
-
-def compare_with_codes(
-    loaded: Checkpoint, checkpoint: Path, texts: Sequence[str], codes: Sequence[Code]
-) -> NDArray[np.float64]:
-    """`code_probabilities` of rows, whose vectors are cached."""
-    return code_probabilities(loaded, text_vectors(loaded, checkpoint, texts), codes)
 
 
 def _codes(codebook: Codebook | None) -> tuple[Code, ...]:

@@ -2,12 +2,13 @@
 
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engine.config.task import WindowedTask
+from engine.config.task import TaskSpec, WindowedTask
 from engine.data.coverage import scripts_note, unknown_note
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
@@ -25,11 +26,14 @@ from engine.tasks.learner import Examples, PredictionCollector
 from engine.tasks.precision_agreement import AgreementSearch
 from engine.tasks.whole_text import label_sort_key, quote_labels
 
+Record = dict[str, Any]
 KNOWN_BYTES = 2**27  # of outputs of distinct inputs: 128 MB, of about 300,000 short texts
 
 
 class Predictor:
     """Loads a checkpoint once and predicts any number of rows."""
+
+    passes = 1  # forward passes for each row
 
     def __init__(
         self,
@@ -73,18 +77,19 @@ class Predictor:
         self._characters = Counter[str]()  # of texts so far
         self._tokens = self._unknown = 0  # tokens of inputs so far, and those that are [UNK]
 
+    @property
+    def task(self) -> TaskSpec:
+        return self.learner.task
+
     def predict(
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> list[dict[str, Any]]:
         """Predict a record for each row, in order; that of a row without text has no prediction."""
         records = self.collect(rows.without_targets(), progress).predictions()
         texts = zip(rows.texts, *filter(None, (rows.pairs, rows.beginnings)), strict=True)
-        is_blank = [all(map(_is_blank, row)) for row in texts]
-        self._blank += sum(is_blank)
-        return [
-            _without_prediction(record) if blank else record
-            for record, blank in zip(records, is_blank, strict=True)
-        ]
+        blank = [all(map(is_blank, row)) for row in texts]
+        self._blank += sum(blank)
+        return clear_blank(records, blank)
 
     def evaluate(self, rows: Rows, progress: ProgressCallback = lambda done, total: None) -> Report:
         """Evaluate predictions for rows.
@@ -122,7 +127,7 @@ class Predictor:
                 )
             )
         if self._blank:
-            notes.append(phrase("{n:,} row(s) without text have no prediction.", n=self._blank))
+            notes.append(blank_note(self._blank))
         return tuple(notes)
 
     def _use_fast(self, serving: Serving, model: Path | Serving) -> None:
@@ -159,7 +164,19 @@ class Predictor:
             self._windowed += int((np.bincount(examples.owners) > 1).sum())
 
 
-def _is_blank(text: str) -> bool:
+def blank_note(rows: int) -> str:
+    return phrase("{n:,} row(s) without text have no prediction.", n=rows)
+
+
+def clear_blank(records: Sequence[Record], blank: Sequence[bool]) -> list[Record]:
+    """The records, without a prediction for rows without text."""
+    return [
+        _without_prediction(record) if no_text else record
+        for record, no_text in zip(records, blank, strict=True)
+    ]
+
+
+def is_blank(text: str) -> bool:
     """True if a text has only white space, control and format characters."""
     return all(unicodedata.category(character)[0] in "CZ" for character in text)
 

@@ -180,15 +180,7 @@ class ClassCollector(LogitsCollector):
         """The class and its probability; those of all classes if there are few; the prediction set
         if the model has such sets."""
         probabilities = torch.from_numpy(self.logits).softmax(1).numpy()
-        columns = self._labels if len(self._labels) <= MAX_COLUMNS else ()
-        records: list[dict[str, Any]] = [
-            {
-                "label": self._labels[predicted],
-                "probability": float(row[predicted]),
-                **{f"p({label})": float(p) for label, p in zip(columns, row, strict=False)},
-            }
-            for row, predicted in zip(probabilities, self.choose(self.logits), strict=True)
-        ]
+        records = class_records(probabilities, self.choose(self.logits), self._labels)
         if self.settings.sets is not None:
             for record, row in zip(records, probabilities, strict=True):
                 record[SET] = join_labels(label_set(row, self._labels, self.settings))
@@ -199,6 +191,21 @@ class ClassCollector(LogitsCollector):
         return class_predictions(
             self.logits, self._targets, self._all_labels, self.settings, predicted
         )
+
+
+def class_records(
+    probabilities: np.ndarray, predicted: np.ndarray, labels: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Records of float [N, C] and predicted classes, int64 [N]."""
+    columns = labels if len(labels) <= MAX_COLUMNS else ()
+    return [
+        {
+            "label": labels[chosen],
+            "probability": float(row[chosen]),
+            **{f"p({label})": float(p) for label, p in zip(columns, row, strict=False)},
+        }
+        for row, chosen in zip(probabilities, predicted, strict=True)
+    ]
 
 
 def predict_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:

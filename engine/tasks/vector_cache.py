@@ -1,13 +1,13 @@
 """Vectors of texts in the cache of the home: a model reads each text once, in any data set.
 
-A folder for each model has files of at most `CHUNK` texts, each written whole: a computation that
+A folder for each model has files of at most `CHUNK` rows, each written whole: a computation that
 was stopped goes on. Texts are found by their hash, also in other versions of a data set.
-Shapes: N texts, D size of a vector.
+Shapes: N texts or keys, D size of a row.
 """
 
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,10 +24,12 @@ from engine.progress import ProgressCallback, no_progress
 from engine.tasks.similarity import sentence_vectors
 
 FOLDER = "vectors"
-CHUNK = 2_048  # texts
+CHUNK = 2_048  # rows
 MAX_BYTES = 2_000_000_000  # of all models; the folders not used for longest are deleted
 
 Keys = NDArray[np.uint64]
+Places = NDArray[np.int64]
+Compute = Callable[[Places, ProgressCallback], NDArray[np.float32]]
 
 
 def text_vectors(
@@ -37,33 +39,45 @@ def text_vectors(
     progress: ProgressCallback = no_progress,
 ) -> NDArray[np.float32]:
     """`sentence_vectors` of texts, float32 [N, D], by the model `loaded` from `checkpoint`."""
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    distinct = [*places]
-    keys = np.array([_key(text) for text in distinct], dtype=np.uint64)
-    folder = _folder(checkpoint)
+    distinct = sorted(dict.fromkeys(texts), key=len)
+    places = {text: place for place, text in enumerate(distinct)}
+    keys = np.array([text_key(text) for text in distinct], dtype=np.uint64)
+
+    def compute(rows: Places, report: ProgressCallback) -> NDArray[np.float32]:
+        return sentence_vectors(loaded, [distinct[row] for row in rows], progress=report)
+
+    vectors = cached_rows(model_folder(checkpoint), keys, compute, progress)
+    return vectors[[places[text] for text in texts]]
+
+
+def cached_rows(
+    folder: Path, keys: Keys, compute: Compute, progress: ProgressCallback = no_progress
+) -> NDArray[np.float32]:
+    """Rows of numbers by their different keys, float32 [N, D].
+
+    `compute` gets the places in `keys` of at most `CHUNK` rows that the folder lacks; they are
+    stored before the next ones are computed.
+    """
     if folder.is_dir():
         folder.touch()  # used last
     known, stored = _read(folder)
     order = np.argsort(known)
     found = np.minimum(np.searchsorted(known, keys, sorter=order), max(len(known) - 1, 0))
     is_known = known[order[found]] == keys if len(known) else np.zeros(len(keys), dtype=bool)
-    new = sorted(np.flatnonzero(~is_known).tolist(), key=lambda n: len(distinct[n]))
+    new = np.flatnonzero(~is_known)
     parts = list[NDArray[np.float32]]()
     for first in range(0, len(new), CHUNK):
         chunk = new[first : first + CHUNK]
-        chosen = [distinct[n] for n in chunk]
-
-        report = partial(_report, progress, first, len(chunk), len(new))
-        vectors = sentence_vectors(loaded, chosen, progress=report)
-        _write(folder, keys[chunk], vectors)
-        parts.append(vectors)
+        rows = compute(chunk, partial(_report, progress, first, len(chunk), len(new)))
+        _write(folder, keys[chunk], rows)
+        parts.append(rows)
     size = parts[0].shape[1] if parts else stored.shape[1]
-    all_vectors = np.zeros((len(distinct), size), dtype=np.float32)
+    result = np.zeros((len(keys), size), dtype=np.float32)
     if is_known.any():
-        all_vectors[is_known] = stored[order[found[is_known]]]
+        result[is_known] = stored[order[found[is_known]]]
     if parts:
-        all_vectors[new] = np.concatenate(parts)
-    return all_vectors[[places[text] for text in texts]]
+        result[new] = np.concatenate(parts)
+    return result
 
 
 def _report(
@@ -72,16 +86,17 @@ def _report(
     progress(first + count * done // batches, total)
 
 
-def _key(text: str) -> int:
+def text_key(text: str) -> int:
+    """A hash of a text, 64 bits."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little")
 
 
-def _folder(checkpoint: Path) -> Path:
-    """The folder of a model, by its place and its files."""
+def model_folder(checkpoint: Path, content: str = "") -> Path:
+    """The folder of a model in the cache, by its place and its files; `content`: what it has."""
     files = sorted(path for path in checkpoint.iterdir() if path.is_file())
     states = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]
-    key = repr((checkpoint.absolute(), states)).encode(errors="surrogatepass")
+    key = (repr((checkpoint.absolute(), states)) + content).encode(errors="surrogatepass")
     return Home().cache / FOLDER / hashlib.sha256(key).hexdigest()[:24]
 
 

@@ -180,6 +180,13 @@ class Tokenizer:
             for a, b, *parts in zip(first, self.contents(pairs, limit), texts, pairs, strict=True)
         ]
 
+    def join_whole_second(
+        self, first: list[int], second: list[int], max_length: int
+    ) -> tuple[list[int], list[int]]:
+        """Ids and segments of the `contents` of two texts, of which only the first is truncated."""
+        room = max(max_length - self.count_special(2) - len(second), 0)
+        return self._pair(first[self.kept(len(first), min(room, len(first)))], second)
+
     def contents(self, texts: Sequence[str], limit: int | None = None) -> list[list[int]]:
         """Ids of texts without [CLS] and [SEP].
 
@@ -342,10 +349,12 @@ class Tokenizer:
         self, a: list[int], b: list[int], max_length: int, texts: Sequence[str]
     ) -> tuple[list[int], list[int]]:
         keep_a, keep_b = self._divide_length([len(a), len(b)], max_length, texts)
+        return self._pair(a[self.kept(len(a), keep_a)], b[self.kept(len(b), keep_b)])
+
+    def _pair(self, first: list[int], second: list[int]) -> tuple[list[int], list[int]]:
         between = [self.sep] * self.vocabulary.separators
-        first, second = a[self.kept(len(a), keep_a)], b[self.kept(len(b), keep_b)]
         ids = [self.cls, *first, *between, *second, self.sep]
-        return ids, [0] * (1 + keep_a + len(between)) + [1] * (keep_b + 1)
+        return ids, [0] * (1 + len(first) + len(between)) + [1] * (len(second) + 1)
 
     def kept(self, length: int, count: int) -> slice:
         """The `count` tokens that truncation keeps of `length`."""

@@ -234,23 +234,20 @@ def _shrink(question: Shrink, context: WorkerContext) -> Answer:
 
 def _predict_first(question: PredictFirst, context: WorkerContext) -> Answer:
     from engine.applying.apply import predict_first
-    from engine.tasks.predicting import Predictor
+    from engine.tasks.describing import make_predictor
 
-    apply = question.apply
-    serving = context.models.serving(apply.checkpoint)
-    return predict_first(question, Predictor(serving, apply.max_length, apply.batch_size))
+    serving = context.models.serving(question.apply.checkpoint)
+    first = question.apply.model_copy(update={"exact": True})
+    return predict_first(question, make_predictor(first, serving))
 
 
 def _apply(question: Apply, context: WorkerContext) -> Answer:
     from engine.applying.apply import apply
-    from engine.tasks.predicting import Predictor
+    from engine.tasks.describing import make_predictor
 
     lower_priority()
     context.emit(Working(to=question.number, stage=phrase("Loading the model")))
-    predictor = Predictor(
-        question.checkpoint, question.max_length, question.batch_size, question.exact
-    )
-    return apply(question, predictor, context.emit)
+    return apply(question, make_predictor(question, question.checkpoint), context.emit)
 
 
 def _measure_agreement(question: MeasureAgreement, _: WorkerContext) -> Answer:

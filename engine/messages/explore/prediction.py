@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.config.zero_shot import Described
 from engine.messages import Message
 from engine.messages.explore.text import (
     PreciseAnswer,
@@ -93,9 +94,7 @@ class PredictByDescriptions(TextQuestion):
 
     answered_by: ClassVar[type[Answer]] = Predicted
     kind: Literal["predict_by_descriptions"] = "predict_by_descriptions"
-    descriptions: tuple[str, ...] = Field(
-        description="“label: what its texts are about”, or a sentence that is its own label."
-    )
+    described: Described
 
 
 class NextSentencePredicted(Answer):

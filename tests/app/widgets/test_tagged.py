@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QStyleOptionViewItem
 from app.pages.data.importing.view import PreviewModel
 from app.results.rows_model import row_columns
 from app.theme import CHART, colour
-from app.using.applying_view import preview_columns
+from app.using.outcome_view import preview_columns
 from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text.tagged import (
     CHIPS,

@@ -26,12 +26,13 @@ from engine.messages.labelling import LabelsSuggested, SuggestLabels
 from engine.models import checkpoint
 from engine.tasks import checkpoint_learner, vector_cache
 from engine.tasks.evaluating import collect_predictions
-from engine.tasks.next_rows import compare_with_codes, suggest_labels
+from engine.tasks.next_rows import suggest_labels
 from engine.tasks.predicting import Predictor
 from engine.tasks.row_orders import margins, mean_binary_entropy, most_diverse
 from engine.tasks.similarity import sentence_vectors
 from engine.tasks.vector_cache import text_vectors
 from engine.tasks.whole_text import WholeTextLearner
+from engine.tasks.zero_shot import compare_with_codes
 from tests.engine.tasks.test_suggesting import WORDS, import_rows
 
 
