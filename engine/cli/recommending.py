@@ -19,7 +19,7 @@ from engine.config.recommended import (
     recommend,
     with_probe_rate,
 )
-from engine.config.task import TaskSpec
+from engine.config.task import TaskSpec, WindowedTask
 from engine.config.training import TrainingSpec
 from engine.data.coverage import unknown_note
 from engine.data.datasets.store import open_dataset
@@ -97,6 +97,7 @@ def situation_of(job: JobSpec, recipe: Recipe = "paper") -> Situation:
         recipe=recipe,
         shares_layers=shares_layers,
         encodes_sentences=encodes,
+        reads_windows=isinstance(job.task, WindowedTask) and job.task.reads_windows,
     )
     if recipe == "quick" and (situation.quick is None or job.features.vectors != FINE_TUNED):
         raise StudioError(

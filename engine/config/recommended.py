@@ -101,6 +101,7 @@ RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_len
 QUICK_FIELDS = ("frozen_layers", "cache_frozen_layers", "evaluate_every")  # set by “quick” as well
 RECIPE_FIELDS = ("learning_rate", "epochs", "batch_size", *QUICK_FIELDS)  # differ between recipes
 MIN_LENGTH = 16  # tokens
+WINDOW = 512  # tokens at most of a window over a long text
 
 
 class Network(Protocol):
@@ -131,6 +132,7 @@ class Situation:
         recipe: “quick” falls back to “paper” for jobs for which it was not measured.
         shares_layers: several layers of the network have the same weights.
         encodes_sentences: the base model is a sentence encoder.
+        reads_windows: long texts are read in windows.
     """
 
     task: TaskInfo
@@ -143,6 +145,7 @@ class Situation:
     recipe: Recipe = "paper"
     shares_layers: bool = False
     encodes_sentences: bool = False
+    reads_windows: bool = False
 
     @property
     def regime(self) -> Regime:
@@ -318,6 +321,8 @@ def _length(situation: Situation) -> tuple[int, str]:
         return min(max_length, default), ""
     if not situation.task.cuts_long_texts:  # longer texts are read in windows
         max_length = min(max_length, default)
+    if situation.reads_windows:
+        max_length = min(max_length, WINDOW)
     multiple = 8 if typical <= 64 else 16
     length = max(MIN_LENGTH, min(max_length, -(-typical // multiple) * multiple))
     return length, phrase("99 % of the inputs in the sample have at most {n} token(s).", n=typical)

@@ -15,7 +15,7 @@ from engine.data.formats.reading import read
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAGE_ROWS, SAMPLE_PAGES = 64, 8
-MAX_TOKENS = 2048  # longer inputs count as this
+MAX_TOKENS = 8192  # longer inputs count as this
 
 Texts = tuple[str, str | None]  # of one row: the text, and the second text or None
 

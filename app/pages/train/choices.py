@@ -23,7 +23,7 @@ from engine.config.recommended import (
     recommend,
 )
 from engine.config.search import Method, Range, SearchField, SearchSpec
-from engine.config.task import TaskSpec
+from engine.config.task import LongTexts, TaskSpec, WindowedTask
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.columns.fit import CountedLabels, labelled_spec, likely_task
@@ -287,6 +287,7 @@ class Choices:
             recipe=self.recipe,
             shares_layers=info is not None and info.shares_layers,
             encodes_sentences=info is not None and info.sentence is not None,
+            reads_windows=isinstance(self.task, WindowedTask) and self.task.reads_windows,
         )
 
     @property
@@ -396,6 +397,10 @@ class Choices:
 
     def with_task(self, task: TaskSpec) -> "Choices":
         return replace(self, tasks={**self.tasks, task.kind: task})
+
+    def with_long_texts(self, way: LongTexts) -> "Choices":
+        """A copy that reads long texts in this way, if the task has several."""
+        return self.with_task(self.stored_task.model_copy(update={"long_texts": way}))
 
     def with_data(self, data: Data) -> "Choices":
         """A copy with other data; settings for missing labels are kept and become obstacles."""

@@ -1,18 +1,21 @@
 """Time, memory and disk of the job, from one measured step. No widgets."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import OneTimeWorker
+from app.pages.train.choices import Choices
 from app.studio import Studio
 from app.translation import tr
 from app.widgets.text import numbers
 from app.widgets.text.spec_texts import value_text
 from engine.config.features import FINE_TUNED
 from engine.config.job import JobSpec
+from engine.config.recommended import WINDOW, recommend
+from engine.config.task import LongTexts, WindowedTask
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.hub import cost
@@ -23,15 +26,51 @@ MICRO_BATCHES = 4  # per batch, when they are offered
 
 
 @dataclass(frozen=True)
-class Saving:
-    """Settings that train the same network in less memory and more time."""
+class Other:
+    """Other settings of the same job; `long_texts` is None if it stays."""
 
     title: str
     training: TrainingSpec
+    long_texts: LongTexts | None = None
+
+    def apply(self, job: JobSpec) -> JobSpec:
+        """The job with these settings."""
+        task = job.task
+        if self.long_texts is not None:
+            task = task.model_copy(update={"long_texts": self.long_texts})
+        return job.model_copy(update={"training": self.training, "task": task})
 
 
-def savings(training: TrainingSpec) -> list[Saving]:
-    """Settings that need less memory than these."""
+class Measured(NamedTuple):
+    """Other settings with their estimate; None if they need more memory than is free."""
+
+    other: Other
+    estimate: Estimated | None
+    is_chosen: bool = False
+
+
+def long_text_ways(choices: Choices) -> list[Other]:
+    """Windows, and whole texts at once, if some are longer than a window of a network that reads
+    more.
+    """
+    network, task, training = choices.network, choices.task, choices.training
+    if network is None or not isinstance(task, WindowedTask):
+        return []
+    situation = replace(choices.situation, reads_windows=False)
+    whole = recommend(situation).training.max_length
+    if min(whole, network.max_positions) <= WINDOW:
+        return []
+    window = training.max_length if task.reads_windows and training.max_length < whole else WINDOW
+    windows = tr("In windows of {0} tokens").format(numbers.count(window))
+    at_once = tr("At once, up to {0} tokens").format(numbers.count(whole))
+    return [
+        Other(windows, training.model_copy(update={"max_length": window}), "windows"),
+        Other(at_once, training.model_copy(update={"max_length": whole}), "truncate"),
+    ]
+
+
+def savings(training: TrainingSpec) -> list[Other]:
+    """Settings that train the same network in less memory and more time."""
     size = -(-(training.micro_batch_size or training.batch_size) // MICRO_BATCHES)
     smaller, recomputing = {"micro_batch_size": size}, {"gradient_checkpointing": True}
     changes: list[tuple[str, dict[str, Any]]] = [
@@ -41,13 +80,14 @@ def savings(training: TrainingSpec) -> list[Saving]:
     ]
     if training.gradient_checkpointing:
         changes = changes[:1]
-    return [Saving(title, training.model_copy(update=update)) for title, update in changes]
+    return [Other(title, training.model_copy(update=update)) for title, update in changes]
 
 
 class EstimateState(QObject):
     """Estimates, cached by job so that going back and forth measures only once.
 
-    If memory is short, settings that need less of it are measured next.
+    The ways to read long texts are measured next, and if memory is short, settings that need less
+    of it.
 
     Signals:
         changed: the estimate, its progress or its problem changed.
@@ -56,11 +96,16 @@ class EstimateState(QObject):
     changed = Signal()
 
     def __init__(
-        self, studio: Studio, job: Callable[[], JobSpec | None], parent: QObject | None = None
+        self,
+        studio: Studio,
+        job: Callable[[], JobSpec | None],
+        ways: Callable[[], list[Other]] = list,
+        parent: QObject | None = None,
     ) -> None:
-        """`job` returns the job of the current choices; None if a step is not complete."""
+        """`job` returns the job of the current choices, None if a step is not complete, and `ways`
+        those to read its long texts."""
         super().__init__(parent)
-        self._studio, self._job = studio, job
+        self._studio, self._job, self._ways = studio, job, ways
         self.progress: Working | None = None
         self.problem: StudioError | None = None
         self._estimates: dict[str, Estimated] = {}
@@ -76,31 +121,56 @@ class EstimateState(QObject):
         return self._estimates.get(self._key())
 
     @property
-    def savings(self) -> list[tuple[Saving, Estimated]]:
+    def savings(self) -> list[Measured]:
         """Measured settings that need less memory, if memory is short for the current job."""
         result = self.result
-        found = ((saving, self._estimates.get(_key(job))) for saving, job in self._saving_jobs())
+        found = (Measured(other, self._estimates.get(_key(job))) for other, job in self._savings())
         return [
-            (saving, estimate)
-            for saving, estimate in found
-            if estimate is not None and (result is None or estimate.memory < result.memory)
+            one
+            for one in found
+            if one.estimate is not None and (result is None or one.estimate.memory < result.memory)
+        ]
+
+    @property
+    def ways(self) -> list[Measured]:
+        """The measured ways to read long texts."""
+        keys = [(other, _key(job)) for other, job in self._way_jobs()]
+        return [
+            Measured(other, self._estimates.get(key), key == self._key())
+            for other, key in keys
+            if key in self._estimates or self._refused.get(key)
         ]
 
     @property
     def measures_savings(self) -> bool:
         """True while settings are measured that need less memory."""
-        return self.progress is not None and self._measuring_key != self._key()
+        return self._measures(self._savings())
 
-    def _saving_jobs(self) -> list[tuple[Saving, JobSpec]]:
+    @property
+    def measures_ways(self) -> bool:
+        """True while another way to read long texts is measured."""
+        return self._measures(self._way_jobs())
+
+    def _measures(self, jobs: list[tuple[Other, JobSpec]]) -> bool:
+        is_other = self.progress is not None and self._measuring_key != self._key()
+        return is_other and self._measuring_key in {_key(job) for _, job in jobs}
+
+    def _way_jobs(self) -> list[tuple[Other, JobSpec]]:
+        """Jobs that read long texts in each way."""
+        return self._others(self._ways())
+
+    def _savings(self) -> list[tuple[Other, JobSpec]]:
         """Jobs with less memory than the current one, if that is short of it."""
         job, result = self._job(), self.result
         is_short = self._refused.get(self._key()) if result is None else verdict(result) != "fits"
-        if job is None or not is_short or job.search or job.features.vectors != FINE_TUNED:
+        return self._others(savings(job.training)) if job is not None and is_short else []
+
+    def _others(self, others: list[Other]) -> list[tuple[Other, JobSpec]]:
+        """The current job with each of these settings, if a single network is fine-tuned."""
+        job = self._job()
+        if job is None or job.search or job.features.vectors != FINE_TUNED:
             return []
-        return [
-            (saving, job.model_copy(update={"training": saving.training}))
-            for saving in savings(job.training)
-        ]
+        return [(other, other.apply(job)) for other in others]
 
     def _key(self) -> str:
         """Key of the job, without its name and seed; “” if there is no job."""
@@ -137,9 +207,9 @@ class EstimateState(QObject):
         )
         self.changed.emit()
 
-    def _measure_saving(self) -> None:
-        """Measure the next settings that need less memory, if there are any."""
-        for _, job in self._saving_jobs():
+    def _measure_other(self) -> None:
+        """Measure the next other settings, if there are any."""
+        for _, job in (*self._way_jobs(), *self._savings()):
             key = _key(job)
             if key not in self._estimates and key not in self._refused:
                 self._start(job, key)
@@ -172,7 +242,7 @@ class EstimateState(QObject):
             self._estimates[key] = answer
             self._refused.pop(key, None)
             self.changed.emit()
-            self._measure_saving()
+            self._measure_other()
 
     def _on_refused(self, key: str, refusal: Refused) -> None:
         if key == self._measuring_key:
@@ -182,7 +252,7 @@ class EstimateState(QObject):
                 self._declined_key = key
                 self.problem = StudioError(refusal.problem, refusal.advice)
             self.changed.emit()
-            self._measure_saving()
+            self._measure_other()
 
 
 def _key(job: JobSpec) -> str:
@@ -213,10 +283,12 @@ def verdict_sentence(estimate: Estimated) -> str:
     return tr("{0} ({1} runs together)").format(text, numbers.count(estimate.runs))
 
 
-def saving_text(saving: Saving, estimate: Estimated) -> str:
-    """Title, memory and time of settings that need less memory."""
+def other_text(other: Other, estimate: Estimated | None) -> str:
+    """Title, memory and time of other settings."""
+    if estimate is None:
+        return tr("{title}: more memory than is free").format(title=other.title)
     return tr("{title}: {memory}, {time}").format(
-        title=saving.title,
+        title=other.title,
         memory=numbers.size(estimate.memory),
         time=numbers.duration(estimate.seconds),
     )

@@ -1,11 +1,19 @@
 """The card with the time and memory of the job."""
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
 
 from app.pages.train.choices import Step
-from app.pages.train.estimate import Saving, estimate_text, saving_text, verdict, verdict_sentence
+from app.pages.train.estimate import (
+    Measured,
+    Other,
+    estimate_text,
+    other_text,
+    verdict,
+    verdict_sentence,
+)
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import translated
@@ -13,39 +21,39 @@ from app.widgets import buttons, layouts
 from app.widgets.page import Card, clear
 from app.widgets.text.labels import Text, TextStyle, tooltip
 from engine.hub.cost import Verdict
-from engine.messages.estimating import Estimated
 
 STYLES: dict[Verdict, TextStyle] = {"fits": "good", "tight": "warn", "too large": "bad"}
 
 
-class SavingsBox(QWidget):
-    """Settings that need less memory, each with its button; hidden if there are none."""
+class OthersBox(QWidget):
+    """Other settings with memory and time, each with its button; hidden if there are none."""
 
-    def __init__(self, state: TrainState) -> None:
+    def __init__(self, title: str, measuring: str, use: Callable[[Other], None]) -> None:
         super().__init__()
-        self._state = state
-        self._shown = list[tuple[Saving, Estimated]]()
+        self._use = use
+        self._shown = list[Measured]()
         self.buttons = list[QPushButton]()
         self._rows = layouts.column(spacing=SPACE)
-        self._measuring = Text(self.tr("Measuring settings that need less memory…"), "muted")
+        self._measuring = Text(measuring, "muted")
         box = layouts.column(parent=self, spacing=SPACE)
-        title = Text(self.tr("The same training in less memory"), "strong")
-        layouts.extend(box, title, self._rows, self._measuring)
+        layouts.extend(box, Text(title, "strong"), self._rows, self._measuring)
 
-    def show_measured(self) -> None:
-        state = self._state.estimate
-        measured, is_measuring = state.savings, state.measures_savings
-        self.setVisible(bool(measured) or is_measuring)
+    def show_measured(self, measured: list[Measured], is_measuring: bool) -> None:
+        self.setVisible(any(not one.is_chosen for one in measured) or is_measuring)
         self._measuring.setVisible(is_measuring)
         if measured == self._shown:
             return
         self._shown = measured
         clear(self._rows)
         self.buttons = []
-        for saving, estimate in measured:
-            text = Text(saving_text(saving, estimate), STYLES[verdict(estimate)])
-            use = buttons.quiet(self.tr("Use"), partial(self._state.save_memory, saving), "check")
-            use.setAccessibleName(self.tr("Use: {0}").format(saving.title))
+        for other, estimate, is_chosen in measured:
+            style = "bad" if estimate is None else STYLES[verdict(estimate)]
+            text = Text(other_text(other, estimate), style)
+            name = self.tr("Chosen: {0}") if is_chosen else self.tr("Use: {0}")
+            title = self.tr("Chosen") if is_chosen else self.tr("Use")
+            use = buttons.quiet(title, partial(self._use, other), "check")
+            use.setAccessibleName(name.format(other.title))
+            use.setEnabled(not is_chosen)
             self.buttons.append(use)
             layouts.extend(self._rows, layouts.row((text, 1), use, spacing=2 * SPACE))
 
@@ -65,8 +73,15 @@ class EstimateBox(Card):
         self.cancel = buttons.plain(self.tr("Cancel measuring"), state.estimate.cancel, "x")
         row = layouts.row(self.measure, self.cancel, layouts.STRETCH, spacing=2 * SPACE)
         texts = layouts.column(self.verdict, self.facts, spacing=SPACE)
-        self.savings = SavingsBox(state)
-        layouts.extend(self.body, texts, self.savings, self._progress, row)
+        self.ways = OthersBox(
+            self.tr("Long texts"), self.tr("Measuring both ways to read long texts…"), state.use
+        )
+        self.savings = OthersBox(
+            self.tr("The same training in less memory"),
+            self.tr("Measuring settings that need less memory…"),
+            state.use,
+        )
+        layouts.extend(self.body, texts, self.ways, self.savings, self._progress, row)
         state.estimate.changed.connect(self._show)
         state.changed.connect(self._show)
         self._show()
@@ -77,7 +92,8 @@ class EstimateBox(Card):
         self._progress.setVisible(progress is not None)
         self.cancel.setVisible(progress is not None)
         self.measure.setVisible(progress is None and result is None)
-        self.savings.show_measured()
+        self.ways.show_measured(estimate.ways, estimate.measures_ways)
+        self.savings.show_measured(estimate.savings, estimate.measures_savings)
         self.verdict.setVisible(result is not None)
         if progress is not None:
             self._progress.setRange(0, progress.total)

@@ -190,9 +190,7 @@ class SettingsStep(QWidget):
         self._state.set(self._state.choices.with_recipe(RECIPES[index]))
 
     def _on_long_texts(self, index: int) -> None:
-        way = get_args(LongTexts)[index]
-        task = self._state.choices.task.model_copy(update={"long_texts": way})
-        self._state.set(self._state.choices.with_task(task))
+        self._state.set(self._state.choices.with_long_texts(get_args(LongTexts)[index]))
 
     def _on_few(self, on: bool) -> None:
         if not self._is_updating:

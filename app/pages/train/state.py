@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.library import DataEntry, ModelEntry, datasets
 from app.pages.train.choices import NO_PROBE, Choices, Data, Goal, Model, Step
-from app.pages.train.estimate import EstimateState, Saving
+from app.pages.train.estimate import EstimateState, Other, long_text_ways
 from app.pages.train.obstacles import Edit, Fix, validate
 from app.pages.train.preview import PreviewRequest, PreviewState
 from app.pages.train.summary import SIMPLE_FIELDS, Caution, warnings
@@ -82,7 +82,7 @@ class TrainState(QObject):
         self.versions = VersionMaker(studio, self)
         self.versions.ended.connect(self.changed)
         self.preview = PreviewState(studio.notices, self)
-        self.estimate = EstimateState(studio, self.job, self)
+        self.estimate = EstimateState(studio, self.job, lambda: long_text_ways(self.choices), self)
         self.lists.changed.connect(self._on_lists)
         self.preview.changed.connect(self._on_preview)
 
@@ -134,13 +134,24 @@ class TrainState(QObject):
             Adjustment(sentence, lambda current: replace(current, goal=before)),
         )
 
-    def save_memory(self, saving: Saving) -> None:
-        """Use settings that need less memory."""
-        before = self.choices.training
-        sentence = self.tr("To need less memory: {0}.").format(saving.title)
+    def use(self, other: Other) -> None:
+        """Use other settings that were measured."""
+        before, way = self.choices, other.long_texts
+        if way is None:
+            sentence = self.tr("To need less memory: {0}.").format(other.title)
+            self.adjust(
+                before.with_training(other.training),
+                Adjustment(sentence, lambda current: current.with_training(before.training)),
+            )
+            return
         self.adjust(
-            self.choices.with_training(saving.training),
-            Adjustment(sentence, lambda current: current.with_training(before)),
+            before.with_long_texts(way).with_training(other.training),
+            Adjustment(
+                self.tr("Long texts: {0}.").format(other.title),
+                lambda current: current.with_task(before.stored_task).with_training(
+                    before.training
+                ),
+            ),
         )
 
     def undo_adjustment(self) -> None:

@@ -1,6 +1,7 @@
 """The review: what was changed, the job file and its commands, the estimate."""
 
 import json
+from dataclasses import replace
 
 from PySide6.QtGui import QGuiApplication
 
@@ -80,3 +81,24 @@ def test_an_estimate_can_be_cancelled(page, qtbot, one_time_workers, monkeypatch
     monkeypatch.setattr(page.state, "first_obstacle", lambda: (Step.DATA, "It has no rows."))
     page.state.changed.emit()
     assert page.next.text() == "&Start" and not page.next.isEnabled(), "an obstacle blocks it"
+
+
+def test_one_press_takes_the_other_way_to_read_long_texts(page, qtbot, one_time_workers):
+    go_to_review(qtbot, page)
+    state, box = page.state, page.review.estimate
+    assert box.ways.isHidden()
+    info = state.choices.model.info.model_copy(update={"max_positions": 4096})
+    model = replace(state.choices.model, info=info)
+    state.set(replace(state.choices, model=model, typical_length=2000))
+    state.estimate.measure()
+    one_time_workers[-1].done(ESTIMATED)
+    assert box.ways.isVisible() and len(box.ways.buttons) == 1, "the other way is measured"
+    one_time_workers[-1].done(ESTIMATED.model_copy(update={"memory": 300_000_000, "seconds": 240}))
+    windows, at_once = box.ways.buttons
+    assert windows.accessibleName() == "Use: In windows of 512 tokens"
+    assert windows.isEnabled() and not at_once.isEnabled()
+    press(qtbot, windows)
+    assert state.choices.task.long_texts == "windows"
+    assert box.verdict.text() == "Fits in memory. Takes about 4 min."
+    assert [button.isEnabled() for button in box.ways.buttons] == [False, True]
+    assert_accessible(page)
