@@ -28,7 +28,9 @@ CASES = {
     "applying": Case(
         "applying", "prediction for a million texts, in fewer bits, of equal texts; GUI pauses"
     ),
-    "long_texts": Case("long_texts", "long texts in windows: scores, passages, speed, memory"),
+    "long_texts": Case(
+        "long_texts.compare", "long texts in windows: scores, passages, speed, memory"
+    ),
     "results": Case("results", "opening and filtering results of a million rows"),
     "runs": Case("runs", "Runs page with 10,000 runs; recovery of 1,000 run folders"),
     "explore": Case("explore.window", "response times of Explore with BERT base"),

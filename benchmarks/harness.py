@@ -85,7 +85,13 @@ def random_model(folder: Path, spec: Any, tokenizer: Any, **heads: Any) -> Path:
     return folder
 
 
-# ── timing and tables ────────────────────────────────────────────────────────────────────────
+# ── results, timing and tables ───────────────────────────────────────────────────────────────
+
+
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    """The lines of a file of JSON lines; none if there is no file."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def timed(act: Callable[[], object]) -> tuple[float, float]:

@@ -41,13 +41,13 @@ def main(arguments: list[str]) -> None:
     options = _arguments(arguments)
     if not options.table:
         _measure(options)
-    print(*table(read(options.results)), sep="\n")
+    print(*table(harness.read_lines(options.results)), sep="\n")
 
 
 def _measure(options: argparse.Namespace) -> None:
     """Make the runs that are missing, and append a line for each."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    done, began = {line["key"] for line in read(options.results)}, time.monotonic()
+    done, began = {line["key"] for line in harness.read_lines(options.results)}, time.monotonic()
     splits: dict[str, data.Split] = {}
     for seed in options.seeds:
         for rows in options.rows:
@@ -145,11 +145,6 @@ def _score(checkpoint: Path, test: Path) -> float:
     found = Predictor(checkpoint, MAX_LENGTH).predict(Rows([row["text"] for row in rows]))
     right = [a["label"] == b["label"] for a, b in zip(found, rows, strict=True)]
     return round(fmean(right), 4)
-
-
-def read(file: Path = STORED) -> list[Line]:
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return [json.loads(line) for line in lines]
 
 
 def scores(lines: list[Line]) -> dict[tuple[str, str, int], dict[str, dict[int, float]]]:

@@ -1,5 +1,6 @@
 """The advice for few labelled rows is that of the stored runs."""
 
+from benchmarks import harness
 from benchmarks.few import compare, data
 from engine.config.families.bert import bert
 from engine.config.recommended import FEW_LABELS, Situation, recommend
@@ -9,7 +10,7 @@ TEXT = TASKS["text_classification"].info
 
 
 def test_the_figures_of_few_labels_are_those_of_the_stored_runs():
-    lines = compare.read()
+    lines = harness.read_lines(compare.STORED)
     low, high, sets = compare.figures(lines, FEW_LABELS.rows[1])
     assert (round(low), round(high), sets) == (*FEW_LABELS.points, FEW_LABELS.sets)
     assert min(line["asked"] for line in lines) == FEW_LABELS.rows[0]

@@ -1,0 +1,1 @@
+"""Long texts, read in windows."""
