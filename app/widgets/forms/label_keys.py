@@ -98,9 +98,13 @@ class LabelKeys(QWidget):
         self.setVisible(bool(self.labels))
 
     def watch(self, table: QWidget) -> None:
-        """Enable the keys while `table` has the focus."""
-        self._table = table
+        """Enable the keys while `table` has the focus, which returns to it."""
+        self.return_to(table)
         KeyFilter(table, self._on_key)
+
+    def return_to(self, table: QWidget) -> None:
+        """Give the focus to this widget after a label was found by typing."""
+        self._table = table
 
     def find_label(self, key: int) -> str | None:
         """Label of a key, "" for none; None if the key has no function."""

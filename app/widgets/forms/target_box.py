@@ -36,7 +36,7 @@ class TargetBox(QWidget):
         mapping, items = spec.mapping if spec else None, list[tuple[str, str | None]]()
         if spec is not None and mapping is not None and spec.targets:
             own = self.tr("yes/no columns") if mapping.flags else self.tr("none")
-            items = [(mapping.label or own, None)]
+            items = [(spec.coded_column or own, None)]
             items += [(name, name) for name in spec.columns if name in spec.targets]
         if items != [(self.box.itemText(n), self.box.itemData(n)) for n in range(self.box.count())]:
             self.box.clear()

@@ -57,6 +57,7 @@ class RowsModel(QAbstractTableModel):
         self._has_marks = False  # there is a codebook
         # index of the column after those of the source: marks and notes of coded rows, if any
         self.mark_column = LEAD_COLUMNS + len(state.columns)
+        state.target_chosen.connect(self._on_target)
         state.rows_changed.connect(self._on_rows_changed)
         state.page_read.connect(self._on_page_read)
         state.reordered.connect(self._on_reordered)
@@ -401,6 +402,11 @@ class RowsModel(QAbstractTableModel):
         if self._rows:
             last = self.index(self._rows - 1, self.columnCount() - 1)
             self.dataChanged.emit(self.index(0, 0), last)
+
+    def _on_target(self) -> None:
+        self._roles = column_roles(self._state.spec.mapping)
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, self.columnCount() - 1)
+        self._on_edited()
 
     def _on_page_read(self, page: int, rows: Page) -> None:
         self._pages[page] = rows

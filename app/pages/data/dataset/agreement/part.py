@@ -40,21 +40,21 @@ class AgreementPart(QObject):
         self.card.majority_requested.connect(self._ask_for_majority)
         self.state.changed.connect(self._show_open)
         editing.state.changed.connect(self._show_open)
-        data.opened.connect(self._add_keys)
+        self._add_keys()
         data.target_chosen.connect(self._show_open)
 
     @property
     def _can_decide(self) -> bool:
         """The rows can be edited, and their labels are those on which the coders agree."""
-        return self._editing.state.can_edit and self._data.target is None
+        data, target = self._data, self._data.target
+        is_coded = target is None or target in (*data.spec.codebooks, *data.spec.target_coders)
+        return self._editing.state.can_edit and is_coded
 
     def _add_keys(self) -> None:
-        places = product((self._table, self._editing.spans), enumerate(self.state.coders, start=1))
-        for widget, (number, coder) in places:
-            if number <= MAX_KEYS:
-                key = QShortcut(QKeySequence(f"Alt+{number}"), widget)
-                key.setContext(Qt.ShortcutContext.WidgetShortcut)
-                key.activated.connect(partial(self._use_code_of, coder))
+        for widget, number in product((self._table, self._editing.spans), range(1, MAX_KEYS + 1)):
+            key = QShortcut(QKeySequence(f"Alt+{number}"), widget)
+            key.setContext(Qt.ShortcutContext.WidgetShortcut)
+            key.activated.connect(partial(self._use_code_of, number - 1))
 
     def _show_open(self) -> None:
         measured, edits = self.state.measured, self._editing.state
@@ -73,14 +73,16 @@ class AgreementPart(QObject):
         rows = self.state.open_rows(self._editing.state.rows)
         self.rows_requested.emit(rows, text.format(", ".join(keys)))
 
-    def _use_code_of(self, coder: str) -> None:
-        """Give the selected rows the label of a coder, if there is one."""
+    def _use_code_of(self, coder: int) -> None:
+        """Give the selected rows the label of a coder, by index, if there is one."""
         rows, edits = self._editing.selected(), self._editing.state
         measured = self.state.measured
         if measured is None or not rows or not self._can_decide:
             return
         codings = measured.codings
-        codes = codings.codes[rows, codings.coders.index(coder)]
+        if coder >= len(codings.coders):
+            return
+        codes = codings.codes[rows, coder]
         coded = {
             row: codings.cells[code] for row, code in zip(rows, codes, strict=True) if code >= 0
         }

@@ -30,7 +30,7 @@ class Measured(NamedTuple):
 
 
 class AgreementState(QObject):
-    """The agreement, measured once the data set is open.
+    """The agreement on the label column, measured once the data set is open.
 
     Signals:
         changed: `measured` or `problem`.
@@ -45,18 +45,19 @@ class AgreementState(QObject):
         self.problem = ""
         self._measuring = background.LatestJob(self)
         data.opened.connect(self._measure)
+        data.target_chosen.connect(self._measure)
 
     @property
     def coders(self) -> tuple[str, ...]:
         """Columns of the coders; none until the data set is open."""
-        stored = self._data.stored
-        return () if stored is None else stored.spec.mapping.coders
+        dataset = self._data.dataset
+        return () if dataset is None else dataset.spec.mapping.coders
 
     @property
     def column(self) -> str:
         """The column of the decisions."""
-        stored = self._data.stored
-        columns = () if stored is None else stored.spec.mapping.label_columns
+        dataset = self._data.dataset
+        columns = () if dataset is None else dataset.spec.mapping.label_columns
         return columns[0] if len(columns) == 1 else ""
 
     def open_rows(self, edits: Mapping[int, RowEdit]) -> NDArray[np.int64]:
@@ -75,10 +76,10 @@ class AgreementState(QObject):
         self._measuring.cancel()
 
     def _measure(self) -> None:
-        stored = self._data.stored
-        if stored is not None and len(self.coders) > 1:
+        dataset, self.measured, self.problem = self._data.dataset, None, ""
+        if dataset is not None and len(self.coders) > 1:
             self._measuring.run(
-                lambda progress: _measure(stored, progress),
+                lambda progress: _measure(dataset, progress),
                 self._on_measured,
                 self._on_failed,
                 lambda *_: None,

@@ -113,7 +113,7 @@ class EditingPart(QObject):
 
     def start(self, model: RowsModel) -> None:
         """Make the table editable; its model shows the edits."""
-        table, mapping = self._table, self._data.spec.mapping
+        table = self._table
         if not self.state.can_edit:
             return
         model.show_edits(self.state, self.review)
@@ -127,25 +127,13 @@ class EditingPart(QObject):
         # a reset clears the current row without a signal
         model.modelReset.connect(self._show_parts)
         self.state.changed.connect(self._on_changed)
+        kinds = {book.kind for book in self._data.spec.codebooks.values()}
+        self.words_area.set_flow(self.spans if "spans" in kinds else self.words)
+        KeyFilter(self.spans, self._on_span_key)
+        for widget in (self.words, self.spans, table):
+            self.keys.watch(widget)
+        self.spans.selected.connect(self._on_span_selected)
         self.show_target()
-        if mapping.answers is not None:
-            self.answers.show()
-            self._details.hide()
-        elif mapping.tags is not None:
-            has_spans = self._data.spec.has_text_spans
-            self.words_area.set_flow(self.spans if has_spans else self.words)
-            self.words_area.setFixedHeight(px(SPANS_HEIGHT if has_spans else WORDS_HEIGHT))
-            self.words_area.show()
-            self._details.hide()
-        if self._data.spec.has_text_spans:
-            KeyFilter(self.spans, self._on_span_key)
-            self.keys.watch(table)
-            self.keys.watch(self.spans)
-            self.marks.return_to(self.spans)
-            self.spans.selected.connect(self._on_span_selected)
-        else:
-            self.keys.watch(self.words)
-            self.keys.watch(table)
         self._data.rows_changed.connect(self._on_rows_changed)
         self.state.open()
         self.state.changed.connect(self.card.show_state)
@@ -171,11 +159,24 @@ class EditingPart(QObject):
         has_none = mapping.tags is not None or mapping.label is not None
         self.keys.extras = self.marks.widgets if state.codebook is not None else ()
         self.keys.show_labels(state.keys, labels, none if has_none else "")
+        self._show_editor()
         self.review.clear()
         self.curve.read(self._data.folder.parent, self._data.target)
         self._show_codebook()
         self._count_unlabelled()
         self.state.reserved.read()
+
+    def _show_editor(self) -> None:
+        """Show the part of the page where a row is labelled: words, spans or answers; else its
+        details."""
+        mapping, has_spans = self._data.spec.mapping, self._data.spec.has_text_spans
+        self.answers.setVisible(mapping.answers is not None)
+        self.words_area.setFixedHeight(px(SPANS_HEIGHT if has_spans else WORDS_HEIGHT))
+        self.words_area.setVisible(mapping.tags is not None)
+        self._details.setVisible(mapping.answers is None and mapping.tags is None)
+        for part in (self.keys, self.marks):
+            part.return_to(self.spans if has_spans else self._table)
+        self._show_parts()
 
     def close(self) -> None:
         """Save pending edits to their file and cancel jobs."""

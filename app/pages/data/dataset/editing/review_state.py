@@ -128,7 +128,7 @@ class ReviewState(QObject):
             is_ordered = order in MODEL_ORDERS
             question = SuggestLabels(
                 data=self._data.folder,
-                target=edits.spec.mapping.label,
+                target=edits.spec.coded_column,
                 checkpoint=checkpoint,
                 order=order,
                 label=label,

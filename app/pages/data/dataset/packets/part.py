@@ -107,8 +107,7 @@ class PacketPart(QObject):
     def show(self) -> None:
         """Show the card for rows with a codebook."""
         card, edits, packet = self.card, self._editing.state, self._data.spec.packet
-        is_coded = edits.codebook is not None and self._data.target is None
-        card.setVisible(is_coded and edits.can_edit)
+        card.setVisible(edits.codebook is not None and edits.can_edit)
         title = self.tr("Several coders") if packet is None else self.tr("Packet")
         card.title.setText(title)
         for button in (card.hand_out, card.take_in):
@@ -182,6 +181,7 @@ class PacketPart(QObject):
             return
         question = SuggestLabels(
             data=self._data.folder,
+            target=self._data.target,
             checkpoint=model.path,
             order="file",
             rows=tuple(sorted(chosen.who)),
@@ -282,7 +282,7 @@ class PacketPart(QObject):
 
     def take_in(self, files: Sequence[Path]) -> None:
         """Merge packets, show what they bring, and make a version of it."""
-        dataset = self._data.dataset
+        dataset = self._data.stored
         if dataset is not None and not self._has_edits():
             self._run(
                 lambda: take_in(dataset, [read_packet(file) for file in files]), self._show_found

@@ -112,7 +112,7 @@ def test_rows_in_dispute_are_decided_by_keys_and_saved_with_who_decided(qtbot, t
     two.state.choose_target("Anna")
     assert not card.decide.isVisibleTo(two), "the keys label the codes of Anna now"
     two.state.choose_target(None)
-    assert card.decide.isVisibleTo(two)
+    qtbot.waitUntil(lambda: card.decide.isVisibleTo(two))
     with qtbot.waitSignal(edits.saved) as saved:
         edits.save()
     spec = open_dataset(saved.args[0]).spec

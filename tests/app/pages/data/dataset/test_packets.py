@@ -14,7 +14,7 @@ from app.widgets.forms.controls import ComboBox
 from app.widgets.forms.label_keys import LabelKeys
 from app.widgets.text.labels import TextView
 from engine.config.codebook import Code, Codebook
-from engine.data.datasets.packets import read_packet
+from engine.data.datasets.packets import read_packet, write_packet
 from engine.data.datasets.store import open_dataset
 from engine.messages.labelling import LabelsSuggested, Suggestion, SuggestLabels
 from tests.app.accessible import assert_accessible
@@ -238,6 +238,57 @@ def test_rows_with_coders_are_left_out_until_they_are_called_back(
     box.setCurrentIndex(1)
     asked.buttons["call back"].click()
     qtbot.waitUntil(lambda: card.text.text() == "Rows with coders: Anna 40.")
+
+
+def test_each_label_column_has_its_own_keys_packets_and_agreement(
+    qtbot, page, reviews, saved, tmp_path, screen
+):
+    view = open_coded(qtbot, page, reviews)
+    with qtbot.waitSignal(view.editing.state.saved):
+        view.editing.state.save("parts", Codebook(kind="spans", codes=(Code(label="FILM"),)))
+    qtbot.waitUntil(lambda: page.dataset is not view and page.dataset.state.dataset is not None)
+    view = page.dataset
+    editing, box, packet = view.editing, view.labels.target.box, tmp_path / "out.packet"
+    qtbot.waitUntil(view.packets.card.hand_out.isVisible)
+    assert [box.itemText(n) for n in range(box.count())][:2] == ["parts", "topic"]
+    assert editing.words_area.isVisibleTo(view) and editing.keys.labels == ("FILM",)
+    box.setCurrentIndex(1)
+    box.activated.emit(1)
+    assert not editing.words_area.isVisibleTo(view) and view.row_text.isVisibleTo(view)
+    assert editing.keys.labels == ("price", "staff")
+    hand_out(qtbot, view, saved, rows=12, overlap=12)
+    qtbot.waitUntil(lambda: len(editing.state.reserved.rows) == 12)
+    saved.rename(packet)
+    assert read_packet(packet).packet.column == "topic"
+    returned = []
+    for coder, label in (("Anna", "price"), ("Ben", "staff")):
+        content = read_packet(packet)
+        rows = [
+            row._replace(coders=(coder,), code=label if n < 4 else "price")
+            for n, row in enumerate(content.rows)
+        ]
+        done = content.packet.model_copy(update={"coder": coder})
+        returned.append(tmp_path / f"{coder}.packet")
+        write_packet(returned[-1], content._replace(packet=done, rows=tuple(rows)))
+    box.setCurrentIndex(0)
+    box.activated.emit(0)
+    assert editing.words_area.isVisibleTo(view)
+    qtbot.waitUntil(lambda: not len(editing.state.reserved.rows))
+    view.packets.take_in(returned)  # the packets know their column
+    question(qtbot, "Take codes in").buttons["take in"].click()
+    qtbot.waitUntil(lambda: page.dataset is not view, timeout=PATIENCE)
+    view = page.dataset
+    qtbot.waitUntil(lambda: view.state.dataset is not None and view.table.model() is not None)
+    assert not view.agreement.card.isVisibleTo(view), "nobody coded “parts”"
+    view.state.choose_target("topic")
+    qtbot.waitUntil(lambda: view.agreement.state.measured is not None)
+    assert view.agreement.card.isVisibleTo(view)
+    assert len(view.agreement.state.open_rows({})) == 4
+    screen(view, "target-agreement")
+    row = int(view.agreement.state.open_rows({})[0])
+    view.table.selectRow(row)
+    view.agreement._use_code_of(1)
+    assert view.editing.state.rows[row].cells == {"topic": "staff"}
 
 
 def test_suggestions_of_a_model_are_accepted_by_enter(
