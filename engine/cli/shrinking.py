@@ -55,8 +55,8 @@ def shrink(
 ) -> None:
     """Make a fine-tuned model smaller: one search, measured against it on its validation rows.
 
-    The smaller models have fewer layers, narrower feed-forward blocks and a shorter vocabulary, and
-    learn the outputs of the run instead of labels. Each is also measured in reduced precision.
+    The smaller models have fewer layers, heads, neurons and tokens, and learn the outputs of the
+    run instead of labels. Each is also measured in reduced precision.
     """
     from engine.shrinking.bench import shrink as search
 

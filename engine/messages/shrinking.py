@@ -17,11 +17,13 @@ class Shape(Message):
     """Dimensions of a student that was cut out of its teacher.
 
     Args:
-        layers, intermediate_size: as in the spec of a network.
+        layers, heads, intermediate_size: as in the spec of a network; the size of a head is that
+            of the teacher, so fewer heads are a smaller hidden size.
         max_length: longer inputs are truncated to this many tokens.
     """
 
     layers: int
+    heads: int
     intermediate_size: int
     max_length: int
 

@@ -4,6 +4,7 @@ Optuna's TPESampler (Ozaki et al. 2020) minimises the cost and maximises the sco
 are spread over the range of costs.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
@@ -68,8 +69,8 @@ def next_shape(
 
 
 def _spread(dimensions: Sequence[Sequence[int]]) -> list[Shape]:
-    """Shapes with all dimensions at the same fraction of their range."""
+    """Shapes with all dimensions at the same fraction of their range, rounded up."""
     return [
-        tuple(values[round(fraction * (len(values) - 1))] for values in dimensions)
+        tuple(values[math.ceil(fraction * (len(values) - 1))] for values in dimensions)
         for fraction in (1 / 4, 3 / 4, 0, 1 / 2)
     ]

@@ -79,7 +79,7 @@ class _Bench:
                 return Student(name, other)
         tried = [
             Tried(
-                (point.shape.layers, point.shape.intermediate_size, point.shape.max_length),
+                tuple(getattr(point.shape, name) for name in Shape.model_fields),
                 point.milliseconds,
                 point.score if self._state.higher_is_better else -point.score,
             )
@@ -89,8 +89,8 @@ class _Bench:
         values = next_shape(self._students.dimensions(), tried, self._students.seed)
         if values is None:
             return None
-        layers, size, length = values
-        return self._students.cut(Shape(layers=layers, intermediate_size=size, max_length=length))
+        shape = dict(zip(Shape.model_fields, values, strict=True))
+        return self._students.cut(Shape(**shape))
 
     def _read_state(self) -> Shrunk:
         """The points of an earlier call for the same teacher.

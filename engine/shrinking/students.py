@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.checkpoints.info import checkpoint_info
 from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.model import EncoderSpec
 from engine.config.recommended import Situation, recommend
 from engine.config.task import LabelledTask, TaskSpec
 from engine.config.training import HardwareSpec
@@ -19,6 +20,7 @@ from engine.messages.events import Ended, Event, Measured, Prepared, Started
 from engine.messages.shrinking import Shape
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
+from engine.models.fewer_heads import cut_heads
 from engine.models.smaller import (
     can_lose_layers,
     can_lose_tokens,
@@ -38,6 +40,7 @@ from engine.training.loop import train
 SAMPLE = 128  # inputs for the importance of neurons
 FRACTIONS = (1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3)  # of the layers of the teacher
 WIDTHS = (1 / 4, 1 / 2, 1)  # of its intermediate size
+HEADS = (1 / 2, 1)  # of its heads in each layer
 SHORTER = 0.9  # percentile of the lengths of the training texts that a shorter max. length keeps
 MIN_SHORTER = 0.75  # of the usual length, above which a shorter one saves too little
 MIN_LENGTH = 8  # tokens
@@ -70,19 +73,21 @@ class Students:
 
     def cut(self, shape: Shape) -> Student:
         """The teacher cut to a shape."""
-        return Student(shape_name(shape, self._teacher.max_length), self._teacher.folder, shape)
+        name = shape_name(shape, self._start.spec, self._teacher.max_length)
+        return Student(name, self._teacher.folder, shape)
 
     def dimensions(self) -> tuple[tuple[int, ...], ...]:
-        """Layers, intermediate sizes and maximum lengths to choose from, the cheapest first."""
+        """The values of each field of `Shape` to choose from, the cheapest first."""
         spec, full = self._start.spec, self._teacher.max_length
         layers = {max(1, round(fraction * spec.layers)) for fraction in FRACTIONS}
         if not can_lose_layers(self._start):
             layers = {spec.layers}
+        heads = {max(1, round(fraction * spec.heads)) for fraction in HEADS}
         sizes = {max(1, round(fraction * spec.intermediate_size)) for fraction in WIDTHS}
         longest = int(self._examples.lengths.max())
         shorter = max(MIN_LENGTH, int(np.quantile(self._examples.lengths, SHORTER)))
         lengths = {full, shorter} if shorter <= MIN_SHORTER * longest else {full}
-        return tuple(sorted(layers)), tuple(sorted(sizes)), tuple(sorted(lengths))
+        return tuple(tuple(sorted(values)) for values in (layers, heads, sizes, lengths))
 
     def run_of(self, trial: int, student: Student) -> RunFolder:
         """The run of a student, created unless an interrupted search has begun it."""
@@ -125,7 +130,13 @@ class Students:
                 smaller = self._make(shape)
                 checkpoint.save(start, smaller.network, smaller.tokenizer, smaller.labels)
             info = checkpoint_info(start)
-            if (info.layers, info.intermediate_size) != (shape.layers, shape.intermediate_size):
+            found = Shape(
+                layers=info.layers,
+                heads=info.heads,
+                intermediate_size=info.intermediate_size,
+                max_length=shape.max_length,
+            )
+            if found != shape:
                 return None
         job = self._student_job(name, start, shape)
         if is_new:
@@ -183,20 +194,25 @@ class Students:
             for index in chosen.tolist()
         ]
         smaller = make_smaller(self._start, shape.layers, shape.intermediate_size, sample)
+        if shape.heads < smaller.spec.heads:
+            smaller = cut_heads(smaller, shape.heads, sample)
         if can_lose_tokens(smaller.tokenizer):
             counts = tokenized.counts(smaller.tokenizer.size)
             smaller = cut_vocabulary(smaller, needed_tokens(smaller.tokenizer, counts))
         return smaller
 
 
-def shape_name(shape: Shape, max_length: int) -> Phrase:
-    """Layers and intermediate size, and the length if it is shorter than that of the teacher."""
+def shape_name(shape: Shape, teacher: EncoderSpec, max_length: int) -> Phrase:
+    """Layers and intermediate size, and what else is smaller than in the teacher."""
     text = phrase(
         "{n} layer(s), intermediate size {size:,}", n=shape.layers, size=shape.intermediate_size
     )
-    if shape.max_length >= max_length:
-        return text
-    return phrase("{shape}, at most {length} tokens", shape=text, length=shape.max_length)
+    if shape.heads < teacher.heads:
+        hidden = shape.heads * teacher.head_size
+        text = phrase("{shape}, hidden size {hidden:,}", shape=text, hidden=hidden)
+    if shape.max_length < max_length:
+        text = phrase("{shape}, at most {length} tokens", shape=text, length=shape.max_length)
+    return text
 
 
 def with_labels(task: TaskSpec, labels: tuple[str, ...]) -> TaskSpec:

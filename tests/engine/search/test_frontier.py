@@ -22,7 +22,7 @@ def test_every_shape_is_tried_once_and_the_first_are_spread():
     tried = [item.shape for item in search(100, lambda shape: 0.0)]
     assert sorted(tried) == sorted(product(*DIMENSIONS))
     first = tried[:FIRST]
-    assert len({shape[0] for shape in first}) == 3
+    assert len({shape[0] for shape in first}) == FIRST
     assert tried == [item.shape for item in search(100, lambda shape: 0.0)]  # no hidden state
 
 

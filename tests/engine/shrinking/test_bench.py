@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from engine.checkpoints.info import checkpoint_info
 from engine.cli import main
 from engine.config.job import FromCheckpoint
 from engine.data.datasets.rows import Rows
@@ -49,10 +50,8 @@ def test_a_search_measures_students_that_export_and_continues(question, tmp_path
     for point in students:
         assert point.shape is not None and point.bytes < teacher.bytes
         info = checkpoint.load(point.checkpoint).info
-        assert (info.layers, info.intermediate_size) == (
-            point.shape.layers,
-            point.shape.intermediate_size,
-        )
+        for size in ("layers", "heads", "intermediate_size"):
+            assert getattr(info, size) == getattr(point.shape, size)
     run = RunFolder(question.into / "student-01")
     job = run.job()
     assert best_checkpoint(run) == students[0].checkpoint
@@ -93,7 +92,8 @@ def test_a_student_is_resumed_with_the_same_settings_only(question, tmp_path):
         students = Students(job, teacher, material, tmp_path, epochs, seed)
         return students.run_of(0, students.cut(shape))
 
-    shape = Shape(layers=1, intermediate_size=loaded.spec.intermediate_size, max_length=16)
+    sizes = {"heads": loaded.spec.heads, "intermediate_size": loaded.spec.intermediate_size}
+    shape = Shape(layers=1, **sizes, max_length=16)
     first = begin(1.0, None)
     assert begin(1.0, None).path == first.path
     assert first.job().training.seed == job.training.seed
@@ -101,6 +101,10 @@ def test_a_student_is_resumed_with_the_same_settings_only(question, tmp_path):
         begun = begin(*other)
         assert begun.path != first.path and begin(*other).path == begun.path
     assert begin(1.0, None).path == first.path
+    shape = shape.model_copy(update={"heads": 1})
+    half = begin(1.0, None)
+    assert half.path != first.path and begin(1.0, None).path == half.path
+    assert checkpoint_info(half.job().base_model.path).hidden_size == loaded.spec.head_size
 
 
 def test_the_teacher_is_asked_once_about_each_part(question, monkeypatch):

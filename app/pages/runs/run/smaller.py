@@ -85,9 +85,9 @@ class SmallerDialog(Dialog):
         layouts.column(
             Text(
                 self.tr(
-                    "Each smaller model is this run with fewer layers, a smaller intermediate size "
-                    "and fewer tokens, or another model. It learns the outputs of this run and is "
-                    "measured on its validation rows."
+                    "Each smaller model is this run with fewer layers, heads, neurons and tokens, "
+                    "or another model. It learns the outputs of this run and is measured on its "
+                    "validation rows."
                 ),
                 "muted",
             ),

@@ -24,7 +24,7 @@ from tests.app.pages.runs.pages import open_run
 
 
 def point(number: int, score: float, milliseconds: float, size: int, **fields: Any) -> ShrinkPoint:
-    shape = Shape(layers=number, intermediate_size=64, max_length=32)
+    shape = Shape(layers=number, heads=2, intermediate_size=64, max_length=32)
     return ShrinkPoint(
         **{
             "name": f"{number} layers",
