@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QLayout, QTableView, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QLayout, QTableView, QVBoxLayout, QWidget
 
 from app import background
 from app.pages.data.dataset.editing.cells import LabelDelegate, SplitDelegate, TextDelegate
 from app.pages.data.dataset.editing.codebook_card import RESERVED, UNLABELLED, CodebookCard
 from app.pages.data.dataset.editing.codebook_dialog import CodebookDialog
 from app.pages.data.dataset.editing.codebook_draft import CodebookDraft
+from app.pages.data.dataset.editing.edit_bar import EditBar
 from app.pages.data.dataset.editing.gain import GainState
 from app.pages.data.dataset.editing.learning_curve import LearningCurveCard
 from app.pages.data.dataset.editing.mark_texts import mark_titles
@@ -26,15 +27,14 @@ from app.pages.data.dataset.editing.state import NOT_CODED, EditsState
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.dataset.table import LEAD_COLUMNS, SPLIT_COLUMN, RowsModel
 from app.studio import Studio
-from app.theme import SPACE, Role, px
-from app.widgets import buttons, layouts
+from app.theme import SPACE, px
+from app.widgets import layouts
 from app.widgets.forms.answer_editor import AnswerEditor
 from app.widgets.forms.label_keys import KeyFilter, LabelKeys, code_role
 from app.widgets.forms.span_view import SpanView
 from app.widgets.forms.tag_view import TagView
-from app.widgets.page import Picture, scrolling
+from app.widgets.page import scrolling
 from app.widgets.table_menu import selected_rows
-from app.widgets.text.labels import Text
 from engine.config.codebook import Codebook
 from engine.data.columns.label_sets import parse_label_sets
 from engine.data.columns.numbers import is_scale
@@ -82,6 +82,7 @@ class EditingPart(QObject):
         self.answers.hide()
         self.answers.edited.connect(self._set_answers)
         self.review = ReviewState(studio, data, self.state)
+        self.review.asked.connect(self._on_asked)
         self.card = ReviewCard(self.review)
         self.counted.connect(self.card.show_count)
         self.gain = GainState(studio, data, self.state)
@@ -232,6 +233,13 @@ class EditingPart(QObject):
         if len(rest) and not self._table.selectionModel().hasSelection():
             self._go_to(int(rest[0]))
             self._focus_row()
+
+    def _on_asked(self, candidates: NDArray[np.int64]) -> None:
+        """Let keys label a row while the list is made: one of these, if there are some."""
+        if len(candidates) and self._current_row() not in candidates:
+            shown = self._data.indices[np.isin(self._data.indices, candidates)]
+            self._go_to(int(shown[0] if len(shown) else -1))
+        self._focus_row()
 
     def _on_row(self) -> None:
         self.review.ranking.in_hand = self._current_row()
@@ -562,52 +570,3 @@ class EditingPart(QObject):
     def _current_row(self) -> int | None:
         row, indices = self._table.currentIndex().row(), self._data.indices
         return int(indices[row]) if 0 <= row < len(indices) else None
-
-
-class EditBar(QFrame):
-    """“12 rows changed · Save as version 4”; hidden while there is nothing to save or undo."""
-
-    def __init__(self, state: EditsState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._state = state
-        self.setProperty("look", "banner")
-        self.count = Text("", "strong", wraps=False)
-        self.undo = buttons.quiet(self.tr("Undo"), state.stack.undo)
-        self.undo.setShortcut(QKeySequence(QKeySequence.StandardKey.Undo))
-        self.redo = buttons.quiet(self.tr("Redo"), state.stack.redo)
-        self.redo.setShortcut(QKeySequence(QKeySequence.StandardKey.Redo))
-        self.discard = buttons.plain(self.tr("Dis&card"), state.discard)
-        self.discard.setAccessibleName(self.tr("Discard all edits"))
-        self.save = buttons.primary(self.tr("Sa&ve as a new version"), state.save)
-        layouts.row(
-            Picture("pencil", 18, Role.ACCENT),
-            self.count,
-            layouts.STRETCH,
-            self.undo,
-            self.redo,
-            self.discard,
-            self.save,
-            parent=self,
-            spacing=2 * SPACE,
-            margins=(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE),
-        )
-        state.changed.connect(self._show)
-        state.saving.connect(lambda _: self._show())
-        self.hide()
-
-    def _show(self) -> None:
-        state = self._state
-        rows, stack, is_edited = len(state.rows), state.stack, state.is_edited
-        self.setVisible(is_edited or stack.canUndo() or stack.canRedo())
-        text = self.tr("%Ln row(s) changed", "", rows) if rows else self.tr("No changes")
-        self.count.setText(self.tr("Codebook changed") if is_edited and not rows else text)
-        self.undo.setEnabled(stack.canUndo() and not state.is_saving)
-        self.redo.setEnabled(stack.canRedo() and not state.is_saving)
-        self.discard.setEnabled(is_edited and not state.is_saving)
-        self.save.setEnabled(is_edited and not state.is_saving)
-        text = (
-            self.tr("Saving…")
-            if state.is_saving
-            else self.tr("Sa&ve as version {0}").format(state.next_number)
-        )
-        buttons.set_text(self.save, text)

@@ -25,21 +25,30 @@ every 10 labels is as good as after every 5."""
 
 @dataclass(frozen=True)
 class LabelList:
-    """The sample of a list of rows to label; `pool` and others are those of `draw_rows`."""
+    """The sample of a list of rows to label; `pool` and others are those of `draw_rows`.
+
+    `in_hand` was shown before the list was there: it comes first, and in the order of the file.
+    """
 
     candidates: Rows
     drawn: Drawn
     pool: frozenset[int]
     labelled: frozenset[int]
     seed: int
+    in_hand: int | None = None
 
     def draw(self, order: Sequence[int]) -> dict[int, Draw]:
         """The rows in this order, with those of the control sample between them.
 
         Another order that begins with the same rows begins with the same draws.
         """
-        drawn = draw_rows(order, self.drawn, self.pool, self.labelled, self.seed)
-        return {draw.row: draw for draw in drawn}
+        rows = order
+        if self.in_hand is not None:
+            rows = [self.in_hand, *(row for row in order if row != self.in_hand)]
+        draws = draw_rows(rows, self.drawn, self.pool, self.labelled, self.seed)
+        if self.in_hand is not None:
+            draws[0] = Draw(self.in_hand, "file")
+        return {draw.row: draw for draw in draws}
 
 
 class Ranking(QObject):

@@ -37,10 +37,12 @@ class ReviewState(QObject):
 
     Signals:
         changed: `kind`, suggestions, decisions or `is_busy`.
+        asked: the list of rows to label is being made; the rows without a label once known.
         working: progress of the search.
     """
 
     changed = Signal()
+    asked = Signal(object)
     working = Signal(object)
 
     def __init__(self, studio: Studio, data: DatasetState, edits: EditsState) -> None:
@@ -138,8 +140,10 @@ class ReviewState(QObject):
             )
             self._candidates, self._question = candidates, question
             self._ask(question, "labels")
+            self.asked.emit(candidates)
 
         self._comparing.run(lambda _: work(), done, self._on_compare_failed, lambda *_: None)
+        self.asked.emit(np.zeros(0, dtype=np.int64))  # before the button hides, with the focus
         self.changed.emit()
 
     def _suggestions_of_packet(self, rows: NDArray[np.int64]) -> tuple[Suggestion, ...]:
@@ -152,12 +156,14 @@ class ReviewState(QObject):
         order: NDArray[np.int64],
         candidates: NDArray[np.int64],
         suggestions: tuple[Suggestion, ...],
+        in_hand: int | None = None,
     ) -> LabelList:
         """List rows to label, with the random ones of the control sample, which have no suggestion.
 
         Args:
             order: int64 [N], some of the candidates.
             candidates: int64 [M], all rows without a label.
+            in_hand: the row that keys label while the list is made.
         """
         edits = self._edits
         pool, labelled = set[int](), set[int]()
@@ -166,7 +172,7 @@ class ReviewState(QObject):
             pool = {row for row in pool if not edits.coding(row).control}
             labelled = pool - {*candidates.tolist()}
         sample = frozenset(pool), frozenset(labelled), SEED + len(edits.coded_rows)
-        listed = LabelList(candidates, self.order, *sample)
+        listed = LabelList(candidates, self.order, *sample, in_hand)
         self.kind, self.row_count, self.suggestions = "labels", len(candidates), {}
         self._is_plain = not suggestions and not edits.has_control
         self.confirmed.clear()
@@ -309,9 +315,10 @@ class ReviewState(QObject):
         if isinstance(answer, LabelsSuggested):
             self.from_codebook = answer.from_codebook
             rows = np.array([suggestion.row for suggestion in answer.suggestions], dtype=np.int64)
-            is_ordered = self.order in MODEL_ORDERS
-            order = rows[np.isin(rows, self._candidates)] if is_ordered else self._candidates
-            listed = self._list_rows(order, self._candidates, answer.suggestions)
+            left = self._left()
+            order = rows[np.isin(rows, left)] if self.order in MODEL_ORDERS else left
+            in_hand = self.ranking.in_hand  # a key may be on its way to it
+            listed = self._list_rows(order, left, answer.suggestions, in_hand)
             if answer.learns and self._question is not None:
                 self.ranking.start(self._question, listed)
             return
@@ -321,6 +328,12 @@ class ReviewState(QObject):
         self.confirmed.clear()
         self.changed.emit()
         self._data.show_rows(np.array(list(self.suggestions), dtype=np.int64))
+
+    def _left(self) -> NDArray[np.int64]:
+        """The rows to label, without those decided on since the model was asked."""
+        edits = self._edits
+        decided = np.union1d(edits.label_changes().labelled, edits.skipped_rows())
+        return self._candidates[~np.isin(self._candidates, decided)]
 
     def _on_refused(self, refused: Refused) -> None:
         self._worker = None

@@ -260,9 +260,12 @@ def test_the_model_suggests_from_the_codebook_and_what_was_labelled_since(
     found = tuple(Suggestion(row=row, label="staff", probability=0.7) for row in (9, 4, 0))
     answer = LabelsSuggested(suggestions=found, rows=59, from_codebook=True)
     one_time_workers[-1].done(answer)
-    assert view.state.indices.tolist() == [9, 4] and "names and definitions" in card.result.text()
+    assert (
+        view.state.indices.tolist() == [1, 9, 4] and "names and definitions" in card.result.text()
+    )
     qtbot.waitUntil(lambda: view.model.index(0, 2).data() not in (None, "…"), timeout=PATIENCE)
     qtbot.waitUntil(view.table.hasFocus, timeout=PATIENCE)
+    QTest.keyClick(view.table, Qt.Key.Key_1)  # the row that was in hand
     QTest.keyClick(view.table, Qt.Key.Key_Return)
     edit = on_disk(view).rows[9]
     assert edit.cells == {"topic": "staff"} and edit.coding["topic"].drawn == "likely"

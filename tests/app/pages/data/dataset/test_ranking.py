@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from app.pages.data.dataset.editing.ranking import RANK_EVERY, LabelList
 from app.pages.data.dataset.view import DatasetView
@@ -183,17 +184,18 @@ def test_sets_are_accepted_as_suggested(
     book = BOOK.model_copy(update={"kind": "labels"})
     view = open_coded(qtbot, page, answers, book)
     begin(qtbot, view, one_time_workers)
-    view.editing.review.suggestions[59] = Suggestion(
-        row=59, label='["price", "staff"]', probability=0.4
+    first, second = view.state.indices[:2].tolist()
+    view.editing.review.suggestions[first] = Suggestion(
+        row=first, label='["price", "staff"]', probability=0.4
     )
     column = view.model.suggestion_column
     assert view.model.index(0, column).data() == "price, staff  " + numbers.percent(0.4, 0)
     QTest.keyClick(view.table, Qt.Key.Key_Return)
-    assert on_disk(view).rows[59].cells == {"topic": '["price", "staff"]'}
+    assert on_disk(view).rows[first].cells == {"topic": '["price", "staff"]'}
     assert view.editing.review.agreement == 1 and view.table.currentIndex().row() == 1
     QTest.keyClicks(view.table, "1")
     QTest.keyClick(view.table, Qt.Key.Key_Return)
-    assert on_disk(view).rows[58].cells == {"topic": '["price"]'}, "own labels are kept"
+    assert on_disk(view).rows[second].cells == {"topic": '["price"]'}, "own labels are kept"
 
 
 def test_yes_no_columns_are_accepted_in_one_step(qtbot, page, write):
@@ -211,3 +213,40 @@ def test_yes_no_columns_are_accepted_in_one_step(qtbot, page, write):
     assert state.has_label(9, '["long"]') and state.training_labels() == {9: '["long"]'}
     state.stack.undo()
     assert not on_disk(view).rows, "in one step"
+
+
+def test_keys_pressed_while_the_model_computes_decide_on_the_row_that_was_shown(
+    qtbot,
+    page,
+    answers,  # noqa: F811
+    one_time_workers: list[StubWorker],
+):
+    view = open_coded(qtbot, page, answers)
+    editing, card = view.editing, view.editing.card
+    editing.state.set_label([0, 1], "staff")
+    card.orders.setCurrentIndex(card.orders.findData("uncertain"))
+    card.suggest.setFocus()
+    QTest.keyClick(card.suggest, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: bool(one_time_workers))
+
+    def labelled() -> dict[int, str]:
+        rows = on_disk(view).rows.items()
+        return {row: edit.cells["topic"] for row, edit in rows if edit.cells}
+
+    def press(key: str) -> int:
+        """Press a key in the widget with the focus; returns the row that was in hand."""
+        row = int(view.state.indices[view.table.currentIndex().row()])
+        QTest.keyClicks(QApplication.focusWidget(), key)
+        return row
+
+    assert press("1") == 2, "the first row without a label"
+    assert press("s") == 3 and press(" ") == 4, "the next ones; space skips"
+    assert editing.review.is_asking and {*labelled()} == {0, 1, 2, 3}
+    one_time_workers[-1].done(suggested(range(59, -1, -1)))
+    assert view.state.indices.tolist() == [5, *range(59, 5, -1)], "without those decided on"
+    assert press("1") == 5, "the row shown before the list was there"
+    assert press("1") == 59
+    assert labelled() == {0: "staff", 1: "staff", 2: "price", 3: "staff", 5: "price", 59: "price"}
+    assert editing.state.coding(4).skipped
+    drawn = {row: editing.state.coding(row).drawn for row in (2, 5, 59)}
+    assert drawn == {2: "file", 5: "file", 59: "uncertain"}
