@@ -45,7 +45,7 @@ from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.results.predictions import CELL
-from engine.system.memory import trim_memory
+from engine.system.memory import keep_freed_memory, trim_memory
 from engine.tasks.describing import DescribedPredictor
 from engine.tasks.predicting import Predictor
 
@@ -73,6 +73,7 @@ def apply(request: Apply, predictor: AnyPredictor, emit: Emit = lambda _: None) 
     """
     check_suffix(request.out, WRITERS)
     _check_target(request)
+    keep_freed_memory()
     progress = _Progress(request, emit)
     given = _open(request, predictor, progress.read)
     chunks = Chunks.begin(request)

@@ -34,7 +34,7 @@ class Cells:
     shapes: tuple[tuple[int, int], ...]  # n and w of each block
     source: Tensor  # int64 [cells], row of [N * H, K] of each cell; padding repeats a token
     back: Tensor  # int64 [N * H], cell of each row
-    padding: Tensor  # int64, padding cells
+    padding: Tensor  # int64, padding cells; without any, the blocks are consecutive tokens
 
     def map_tensors(self, move: Move) -> "Cells":
         return Cells(self.shapes, move(self.source), move(self.back), move(self.padding))
@@ -81,8 +81,7 @@ class AttentionShape:
     max_weights: int = 0  # maximum attention weights of a block; 0: no limit
     nested: bool = False  # use kernels for nested tensors if possible
     multiple: int = 1  # token counts are padded to a multiple of this
-    # the width of a block follows from its sequences alone, so that none changes the rounding of
-    # another
+    # only sequences of equal length share a block, so that none changes the rounding of another
     fixed_widths: bool = False
 
 
@@ -93,11 +92,11 @@ def plan_blocks(lengths: Ints, positions: Ints, shape: AttentionShape) -> Padded
         lengths: tokens of each sequence, int64 [B], ascending.
         positions: position of each token in its sequence, int64 [N].
     """
-    cost, step = (0, WIDTH_STEP) if shape.fixed_widths else (shape.cost, 1)
-    groups = group_lengths(lengths, shape.heads, shape.max_weights, cost)
-    cells = _cells(lengths, groups, shape.heads, step)
+    cost, step = (0, 1) if shape.fixed_widths else (shape.cost, WIDTH_STEP)
+    groups = group_lengths(lengths, shape.heads, shape.max_weights, cost, step)
+    cells = _cells(lengths, groups, shape.heads)
     biases = {
-        window: _biases(lengths, lengths, positions, groups, shape.causal, window, step)
+        window: _biases(lengths, lengths, positions, groups, shape.causal, window)
         for window in shape.windows
     }
     return PaddedBlocks(shape.heads, cells, cells, biases)
@@ -108,28 +107,31 @@ def select_queries(
 ) -> PaddedBlocks:
     """The same blocks with only the tokens `rows` as queries: int64 [M] of N, ascending."""
     ends = np.cumsum([count for count, _ in blocks.keys.shapes]).tolist()
-    groups, step = list(pairwise([0, *ends])), WIDTH_STEP if shape.fixed_widths else 1
+    groups = list(pairwise([0, *ends]))
     sequences = np.repeat(np.arange(len(lengths)), lengths)  # [N]
     counts = np.bincount(sequences[rows], minlength=len(lengths))
     biases = {  # bidirectional without window: the same for all queries
         window: biases
         if window is None and not shape.causal
-        else _biases(lengths, counts, positions[rows], groups, shape.causal, window, step)
+        else _biases(lengths, counts, positions[rows], groups, shape.causal, window)
         for window, biases in blocks.biases.items()
     }
     return PaddedBlocks(shape.heads, _cells(counts, groups, shape.heads), blocks.keys, biases)
 
 
-def group_lengths(lengths: Ints, heads: int, max_weights: int = 0, overhead: int = COST) -> Groups:
+def group_lengths(
+    lengths: Ints, heads: int, max_weights: int = 0, overhead: int = COST, step: int = WIDTH_STEP
+) -> Groups:
     """Divide sequences into the blocks with the lowest total cost.
 
-    A block costs its attention weights plus `overhead`.
+    A block costs its attention weights, with its width rounded up to a multiple of `step`, plus
+    `overhead`.
 
     Args:
         lengths: tokens of each sequence, ascending.
         max_weights: maximum attention weights of a block, at least one sequence; 0: no limit.
     """
-    widths = -(-lengths // WIDTH_STEP) * WIDTH_STEP
+    widths = -(-lengths // step) * step
     ends = [*(np.flatnonzero(np.diff(widths)) + 1).tolist(), len(widths)]
     best: dict[int, tuple[int, int]] = {0: (0, 0)}  # end of a group → (cost, start)
     for end in ends:
@@ -155,14 +157,14 @@ def cumulative_lengths(lengths: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _cells(counts: Ints, groups: Groups, heads: int, step: int = 1) -> Cells:
-    """Blocks of sequences with `counts` tokens each, as wide as a multiple of `step`."""
+def _cells(counts: Ints, groups: Groups, heads: int) -> Cells:
+    """Blocks of sequences with `counts` tokens each."""
     cu_seqlens = cumulative_lengths(counts)
     head = np.arange(heads)
     shapes, source, back, padding, before = [], [], [], [], 0
     for first, last in groups:
         block_counts = counts[first:last, None]  # [n, 1]
-        n, max_seqlen = last - first, -(-max(1, int(block_counts.max())) // step) * step
+        n, max_seqlen = last - first, max(1, int(block_counts.max()))
         column = np.arange(max_seqlen)  # [w]
         token = cu_seqlens[first:last, None] + np.minimum(
             column, np.maximum(block_counts - 1, 0)
@@ -187,7 +189,6 @@ def _biases(
     groups: Groups,
     causal: bool,
     window: int | None,
-    step: int = 1,
 ) -> tuple[Tensor | None, ...]:
     """Score bias of each block: -inf if masked.
 
@@ -198,7 +199,7 @@ def _biases(
     biases: list[Tensor | None] = []
     for first, last in groups:
         block_lengths, query_counts = lengths[first:last, None], counts[first:last, None]  # [n, 1]
-        w = -(-int(block_lengths.max()) // step) * step
+        w = int(block_lengths.max())
         m = w if counts is lengths else max(1, int(query_counts.max()))
         masked = (np.arange(w) >= block_lengths)[:, None]  # [n, 1, w]
         if causal or window is not None:

@@ -53,19 +53,12 @@ def attend_sdpa(
 
     A bias in the type of q keeps the fast kernels available.
     """
-    H, parts = blocks.heads, []
-    sides = (_gather_blocks(q, blocks, True), _gather_blocks(k, blocks), _gather_blocks(v, blocks))
+    parts = []
+    sides = _by_head(q, blocks, True), _by_head(k, blocks), _by_head(v, blocks)
     for Q, K, V, bias in zip(*sides, blocks.biases[window], strict=True):
         mask = None if bias is None else bias.to(Q.dtype)
-        gathered = F.scaled_dot_product_attention(
-            Q.unflatten(0, (-1, H)),  # [n, H, m, K]
-            K.unflatten(0, (-1, H)),
-            V.unflatten(0, (-1, H)),
-            attn_mask=mask,
-            dropout_p=dropout,
-        )
-        parts.append(gathered.flatten(0, 2))
-    return torch.cat(parts).index_select(0, blocks.queries.back).view(q.shape)
+        parts.append(F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout))
+    return _join(parts, blocks)
 
 
 def attend_by_distance(
@@ -77,19 +70,18 @@ def attend_by_distance(
     relative: tuple[Relative, ...],
 ) -> Tensor:
     """`attend` with relative-position scores: float [M, D] and [N, D] → [M, D]."""
-    H, parts = blocks.heads, []
-    sides = (_gather_blocks(q, blocks, True), _gather_blocks(k, blocks), _gather_blocks(v, blocks))
+    parts = []
+    sides = _by_head(q, blocks, True), _by_head(k, blocks), _by_head(v, blocks)
     biases = blocks.biases[attention.window]
     for Q, K, V, bias, position_bias in zip(*sides, biases, relative, strict=True):
-        Q, K, V = (x.unflatten(0, (-1, H)) for x in (Q, K, V))  # [n, H, m or w, K]
         scores = (Q * attention.scale) @ K.mT
         for _, part in position_bias.terms(attention, Q, K):
             scores = scores + part
         if bias is not None:
             scores = scores + bias.to(scores.dtype)
         weights = attention.weight_dropout(scores.softmax(-1)).to(V.dtype)
-        parts.append((weights @ V).flatten(0, 2))
-    return torch.cat(parts).index_select(0, blocks.queries.back).view(q.shape)
+        parts.append(weights @ V)
+    return _join(parts, blocks)
 
 
 def query_positions(blocks: PaddedBlocks, positions: Tensor) -> list[Tensor]:
@@ -108,6 +100,27 @@ def query_positions(blocks: PaddedBlocks, positions: Tensor) -> list[Tensor]:
         token = source.view(n, blocks.heads, m)[:, 0] // blocks.heads  # [n, m]
         queries.append(positions[token])
     return queries
+
+
+def _by_head(x: Tensor, blocks: PaddedBlocks, queries: bool = False) -> list[Tensor]:
+    """[N, D] → a block [n, H, w, K] for each group of sequences: views if nothing is padding."""
+    cells, H = blocks.queries if queries else blocks.keys, blocks.heads
+    if len(cells.padding):
+        return [block.unflatten(0, (-1, H)) for block in _gather_blocks(x, blocks, queries)]
+    parts = x.split([n * w for n, w in cells.shapes])
+    return [
+        part.view(n, w, H, -1).transpose(1, 2)
+        for part, (n, w) in zip(parts, cells.shapes, strict=True)
+    ]
+
+
+def _join(parts: list[Tensor], blocks: PaddedBlocks) -> Tensor:
+    """Outputs of blocks, [n, H, m, K] each → [M, D]."""
+    if len(blocks.queries.padding):
+        cells = torch.cat([part.flatten(0, 2) for part in parts])  # [cells, K]
+        return cells.index_select(0, blocks.queries.back).view(blocks.query_count, -1)
+    rows = [part.transpose(1, 2).reshape(-1, part.size(1) * part.size(3)) for part in parts]
+    return rows[0] if len(rows) == 1 else torch.cat(rows)
 
 
 def _gather_blocks(x: Tensor, blocks: PaddedBlocks, queries: bool = False) -> list[Tensor]:

@@ -4,7 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.fast.padded_blocks import COST, GPU_COST, WIDTH_STEP, group_lengths
+from engine.models.fast.padded_blocks import (
+    COST,
+    GPU_COST,
+    WIDTH_STEP,
+    AttentionShape,
+    group_lengths,
+    plan_blocks,
+)
 from tests.often import tries
 
 
@@ -37,3 +44,11 @@ def test_a_gpu_gets_fewer_blocks():
     lengths = np.arange(4, 56)
     blocks = [len(group_lengths(lengths, 12, overhead=n)) for n in (COST, GPU_COST)]
     assert blocks[0] > 2 and blocks[1] == 1
+
+
+def test_packed_networks_get_blocks_of_equal_lengths_without_padding():
+    lengths = np.array([3, 3, 4, 9, 9, 9])
+    positions = np.concatenate([np.arange(length) for length in lengths])
+    blocks = plan_blocks(lengths, positions, AttentionShape(2, fixed_widths=True))
+    assert blocks.keys.shapes == ((2, 3), (1, 4), (3, 9))
+    assert not len(blocks.keys.padding) and blocks.biases == {None: (None,) * 3}

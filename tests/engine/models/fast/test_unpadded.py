@@ -137,10 +137,12 @@ def test_inference_without_padding_gives_the_same_logits(with_padding):
         assert torch.allclose(fast, network.logits(*batch), atol=1e-6)
 
 
+@pytest.mark.parametrize("fixed_widths", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
-def test_sdpa_equals_our_attention(causal):
+def test_sdpa_equals_our_attention(causal, fixed_widths):
     lengths = padded_batch()[2].sum(1).numpy()
-    plan = unpad(lengths, 20, AttentionShape(2, causal), POSITIONS["some"].numpy())
+    shape = AttentionShape(2, causal, fixed_widths=fixed_widths)
+    plan = unpad(lengths, 20, shape, POSITIONS["some"].numpy())
     for layout in (plan.layout, plan.last_layout):
         blocks, count = layout.blocks, len(plan.indices)
         query_count = count if layout.rows is None else len(layout.rows)
