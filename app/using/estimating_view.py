@@ -28,7 +28,7 @@ from engine.data.columns.periods import PERIOD_TITLES
 from engine.results.estimate_table import EstimateRow, EstimateTable, estimate_lines
 from engine.results.intervals import Interval
 
-SIZE = QSize(980, 660)  # px
+SIZE = QSize(980, 740)  # px
 BOX_CHARACTERS, NAME_CHARACTERS = 18, 60
 MIN_PICTURE = 30 * SPACE  # px
 EACH, MEAN = "each", "mean"  # items of the box “Estimate” that are not labels
@@ -92,7 +92,7 @@ class EstimateDialog(Dialog):
         def table() -> Table:
             return Table(tuple(lines[0]), [tuple(line.values()) for line in lines])
 
-        caption = f"{self.legend.text()} {self.notes.text()}"
+        caption = "\n".join(filter(None, (self.legend.text(), self.notes.text())))
         title = self.tr("Corrected estimates: {0}").format(self.what.currentText())
         return intervals_figure(self.picture, "estimates", title, caption, table)
 

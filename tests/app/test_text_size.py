@@ -74,7 +74,10 @@ def assert_whole(root: QWidget, place: object) -> None:
 
 
 def assert_nothing_is_cut(qtbot: Any, window: MainWindow, name: object, percent: int) -> None:
-    """Fail if a text is cut, or if a page scrolls: at 100 %, or to the side at 150 %."""
+    """Fail if a text is cut, or if a page scrolls at 100 %, or to the side at any size of text.
+
+    Only two pages with controls on both sides may do so, at 200 % in the smallest window.
+    """
     area = window.page_area
     for size in SIZES:
         window.resize(*size)
@@ -85,7 +88,8 @@ def assert_nothing_is_cut(qtbot: Any, window: MainWindow, name: object, percent:
         scrolled = area.widget().size() - area.viewport().size()
         lengths = [max(0, length) for length in scrolled.toTuple()]
         assert percent > 100 or lengths == [0, 0], (name, size, lengths)
-        assert percent > 150 or lengths[0] == 0, (name, size, lengths)
+        is_narrow = percent > 150 and size == SIZES[0] and name in ("data set", "import")
+        assert is_narrow or lengths[0] == 0, (name, size, lengths)
 
 
 @pytest.mark.parametrize("percent", [100, 150, 200])

@@ -109,7 +109,7 @@ class ExplorePage(Page):
         self.arrange = buttons.plain(self.tr("La&yout"), icon="layout-panel-left")
         self.arrange.setMenu(self.bench.menu())
         parts = (label, self.picker, self.comparison, self.compare)
-        row = layouts.row(*parts, *self.toggles.values(), self.arrange, spacing=2 * SPACE)
+        row = layouts.wrap(*parts, *self.toggles.values(), self.arrange, spacing=2 * SPACE)
         self.action_row.addLayout(row)
 
     def _make_toggle(self, description: PanelDescription) -> QPushButton:

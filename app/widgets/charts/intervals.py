@@ -96,7 +96,7 @@ def paint_marks(
     palette: Palette,
     fonts: tuple[QFont, QFont],
 ) -> None:
-    """Paint rows from the top and the scale below; `fonts` are of the labels and of the scale."""
+    """Paint the scale and the rows below; `fonts` are of the labels and of the scale."""
     ticks = scale_ticks(marks)
     if not ticks:
         return
@@ -104,7 +104,7 @@ def paint_marks(
     labels = [one_line(mark.label, MAX_CHARACTERS) for mark in marks]
     label_width = min(max(map(metrics.horizontalAdvance, labels)) + 1, width * MAX_LABEL)
     left, right = label_width + 4 * SPACE, width - 6 * SPACE
-    bottom = marks_height(marks) - AXIS
+    bottom = marks_height(marks)
 
     def x(value: float) -> float:
         return left + (right - left) * (value - ticks[0]) / (ticks[-1] - ticks[0])
@@ -113,12 +113,12 @@ def paint_marks(
     for tick in ticks:
         is_zero = tick == 0 and ticks[0] < 0
         painter.setPen(QPen(palette(Role.EDGE if is_zero else Role.BORDER, 1.0), 1))
-        painter.drawLine(QPointF(x(tick), 0), QPointF(x(tick), bottom))
+        painter.drawLine(QPointF(x(tick), AXIS), QPointF(x(tick), bottom))
         painter.setPen(palette(Role.MUTED, 1.0))
-        box = QRectF(x(tick) - 12 * SPACE, bottom + SPACE, 24 * SPACE, AXIS)
+        box = QRectF(x(tick) - 12 * SPACE, SPACE, 24 * SPACE, AXIS)
         top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter
         painter.drawText(box, top, number_text(tick))
-    y = 0.0
+    y = float(AXIS)
     for mark, label in zip(marks, labels, strict=True):
         y += APART if mark.apart else 0
         middle = y + ROW / 2

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QRect
 
 from app.using import estimating_view
 from app.using.estimating_state import EstimatingState, guess_codes
 from app.using.estimating_view import figure_text, row_title
 from app.widgets.charts.figure import svg
-from app.widgets.charts.intervals import Mark, scale_ticks
+from app.widgets.charts.intervals import AXIS, Mark, scale_ticks
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.coding import RowCoding, write_coding
 from engine.data.datasets.importing import import_dataset
@@ -67,6 +68,9 @@ def test_codes_are_guessed_and_each_choice_estimates_again(qtbot, dialog):
     assert mark.other > mark.interval.value and mark.interval.has(mark.truth)
     assert dialog.model.index(0, 2).data() == figure_text(mark.truth, is_share=True)
     assert "◇ true value" in dialog.legend.text()
+    picture = dialog.picture.grab(QRect(0, 0, 40, AXIS)).toImage()
+    top = {picture.pixel(x, y) for x in range(40) for y in range(AXIS)}
+    assert len(top) == 1, "the scale is above the rows"
     assert f"{mark.truth:.3%}"[:4] in dialog.picture.accessibleDescription()
     difference = dialog.model.index(titles.index("B − A · anger"), 1).data()
     assert difference[0] in "+−" and " to " in difference

@@ -55,7 +55,7 @@ from engine.data.columns.words import split_words
 from engine.data.formats.reading import FirstRows
 from engine.data.formats.rows import Row
 
-SIDE_WIDTH = 88 * SPACE  # px, of the controls
+SIDE_WIDTH, MAX_SIDE_WIDTH = 88 * SPACE, 132 * SPACE  # px, of the controls; at any text size
 _EMPTY = FirstRows((), [], ())
 
 
@@ -181,7 +181,7 @@ class ImportView(Page):
     def _add_side(self, middle: QHBoxLayout) -> None:
         inner = QWidget()
         self.side = scrolling(inner)
-        self.side.setFixedWidth(px(SIDE_WIDTH))
+        self.side.setFixedWidth(min(px(SIDE_WIDTH), MAX_SIDE_WIDTH))
         self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         middle.addWidget(self.side)
         column = layouts.column(parent=inner, spacing=6 * SPACE, margins=(0, 0, 3 * SPACE, 0))

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QTabBar
 
 from app.library import describe_model
 from app.pages.explore.panels import DEFAULT_PANEL, PANELS
+from app.theme import set_text_size
 from app.widgets.navigation import WIDTH
 from engine.config.families.bert import BertSpec
 from engine.messages.explore.attention import ArrayFile, Attended
@@ -205,3 +206,20 @@ def assert_every_tab_is_visible(page, wait):
     bar = max(page.bench.findChildren(QTabBar), key=QTabBar.count)
     wait(lambda: bar.count() == len(tabs))
     wait(lambda: 0 < bar.tabRect(len(tabs) - 1).right() <= bar.width() <= page.width())
+
+
+def test_no_panel_scrolls_to_the_side_with_larger_text(page, explorer, wait, qapp):
+    """At 150 %, in a window of 1280 × 800."""
+    set_text_size(qapp, 150)
+    try:
+        open_panel(page, explorer, wait, DEFAULT_PANEL, TEXT, None, None)
+        found = {}
+        for description in DESCRIPTIONS:
+            show_panel(page, explorer, wait, description.id, len(explorer.questions))
+            fit(page, (1280, 800))
+            bar = page.bench.docks[description.id].area.horizontalScrollBar()
+            found |= {description.id: bar.maximum()} if bar.maximum() else {}
+            close_if_at_side(page, description)
+        assert not found
+    finally:
+        set_text_size(qapp, 100)

@@ -256,7 +256,7 @@ class EditsView(QWidget):
         self.clear = buttons.icon_button("trash-2", self.tr("Remove all edits"), state.clear)
         self.table = NumbersTable(self.tr("Edits"), 1)
         self.note = Text("", "small")
-        head = layouts.row(
+        head = layouts.wrap(
             self.drop, self.swap, self.suggest, (self.typed, 1), self.clear, spacing=SPACE
         )
         layouts.column(

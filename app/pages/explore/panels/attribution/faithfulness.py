@@ -89,7 +89,7 @@ class FaithfulnessView(QWidget):
         self.comprehensiveness, self.sufficiency = (Text("", selectable=True) for _ in range(2))
         self.note = Text("", "small")
         title = Text(self.tr("Faithfulness of the attributions"), "strong", wraps=False)
-        head = layouts.row(title, layouts.STRETCH, self.run)
+        head = layouts.wrap(title, layouts.STRETCH, self.run)
         self._results = self.comprehensiveness, self.sufficiency
         layouts.column(head, *self._results, self.note, layouts.STRETCH, parent=self, spacing=SPACE)
         state.changed.connect(self.show_state)
