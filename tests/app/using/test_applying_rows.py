@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
@@ -16,14 +17,18 @@ from app.translation import translated
 from app.using.applying_state import DATASET, EDITS, ApplyingState
 from app.widgets.context_menu import context_menu
 from engine.config.dataset import FileData, Mapping, Reading, Split, StoredData
+from engine.config.zero_shot import describe
 from engine.data.datasets.coding import RowCoding, read_coding, write_coding
 from engine.data.datasets.editing import edits_file, read_edits
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.messages.applying import Applied
+from engine.models.checkpoint import load
 from engine.runs.folder import RunFolder
+from engine.tasks.zero_shot import LabelScorer
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
+from tests.engine.tasks.nli_model import save_nli_model
 
 PATIENCE = 90_000  # ms; a worker loads torch first
 
@@ -224,3 +229,29 @@ def test_fewer_bits_are_offered_with_their_agreement_on_validation_rows(
     metadata = pq.read_schema(state.applied.out).metadata
     assert metadata[b"agreement"].decode() == str(state.agreement.phrase)
     assert metadata[b"precision"].decode() == state.applied.computed
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_described_labels_become_edits_of_the_rows_without_a_label(
+    qtbot, tab, studio, dataset, tmp_path
+):
+    checkpoint = save_nli_model(tmp_path / "nli")
+    described = describe(["good: a lovely film", "bad"])
+    state = ApplyingState(studio, checkpoint, "nli", described.task, described)
+    state.open_rows(dataset.folder, "unlabelled")
+    qtbot.waitUntil(lambda: state.preview is not None and not state.is_loading)
+    assert state.stored.spec.mapping.label == "label", "the column with these labels"
+    assert state.format == EDITS and state.threshold == 0 and state.preview.rows
+    state.set_threshold(0.9)
+    qtbot.waitUntil(lambda: not state.is_loading)
+    state.start()
+    qtbot.waitUntil(lambda: state.applied is not None)
+    file = edits_file(studio.home.edits, dataset.folder, dataset.spec)
+    edits = read_edits(file, dataset.spec.fingerprint).rows
+    texts = [f"a dull film {n}" for n in range(20)]
+    p = LabelScorer(load(checkpoint), described).probabilities(texts)
+    labels = [described.labels[n] for n in p.argmax(axis=1)]
+    assert [edits[row].cells["label"] for row in range(10, 30)] == labels
+    assert state.applied.counts == Counter(labels)
+    assert state.applied.unsure == (p.max(axis=1) < 0.9).sum()
+    state.stop()

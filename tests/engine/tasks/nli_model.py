@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+import transformers
 
 from engine.files.shipped import starter_model
 
@@ -11,8 +12,6 @@ MNLI = ("contradiction", "neutral", "entailment")
 
 def save_nli_model(folder: Path, labels: tuple[str, ...] = MNLI, max_length: int = 40) -> Path:
     """Save the model with its tokenizer, as transformers does. Without labels: three unnamed."""
-    import transformers
-
     tokenizer = transformers.BertTokenizerFast.from_pretrained(
         starter_model(), model_max_length=max_length
     )
