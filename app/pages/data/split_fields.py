@@ -13,7 +13,6 @@ from app.widgets.forms.controls import (
     ComboBox,
     ProbabilityBox,
     SpinBox,
-    pad,
 )
 from app.widgets.text.spec_texts import help_of, title_of, value_text
 from engine.config.dataset import MAX_FRACTION, Split, SplitBy, SplitName
@@ -52,8 +51,6 @@ class SplitFields(Section):
         for fraction in (self.validation, self.test):
             fraction.setMaximum(MAX_FRACTION)
         self.seed.setRange(0, 2_000_000_000)
-        for box in (self.validation, self.test, self.seed):
-            pad(box)
         self.stratify = QCheckBox()
         fields = Split.model_fields
         for field, control in (

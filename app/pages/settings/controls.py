@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLineEdit
 from app.settings import Settings
 from app.theme import px
 from app.translation import tr
-from app.widgets.forms.controls import ComboBox, SpinBox, Switch, pad
+from app.widgets.forms.controls import ComboBox, SpinBox, Switch
 
 WIDTH, LINE_WIDTH = 160, 280  # px
 
@@ -27,7 +27,6 @@ def spin_box(settings: Settings, key: str, low: int, high: int) -> SpinBox:
     box.setRange(low, high)
     box.setValue(getattr(settings.preferences, key))
     box.setMinimumWidth(px(WIDTH))
-    pad(box)
     box.valueChanged.connect(partial(settings.set, key))
     return box
 

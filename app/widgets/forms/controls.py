@@ -53,6 +53,8 @@ class WheelMixin:
         assert isinstance(self, QWidget)
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not by the wheel
+        if isinstance(self, QAbstractSpinBox):  # Qt's style sheets cannot pad its text
+            self.lineEdit().setTextMargins(7, 0, 0, 0)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         assert isinstance(self, QWidget)
@@ -222,7 +224,6 @@ class NumberField(WheelMixin, QAbstractSpinBox):
         self.is_fraction = False
         self.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self.setAccelerated(True)
-        pad(self)
         self.lineEdit().textChanged.connect(lambda _: self.changed.emit())
         self.set_number(value)
 
@@ -279,11 +280,6 @@ class NumberField(WheelMixin, QAbstractSpinBox):
             return _next_mark(value, direction, self.integer)
         raw = (value / float(self._stepping) + direction) * float(self._stepping)
         return float(f"{raw:.10g}")
-
-
-def pad(box: QAbstractSpinBox) -> None:
-    """Pad the text of a spin box, which Qt's style sheets cannot do."""
-    box.lineEdit().setTextMargins(7, 0, 0, 0)
 
 
 def _next_mark(value: float, direction: int, integer: bool) -> float:

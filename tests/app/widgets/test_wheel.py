@@ -72,3 +72,10 @@ def test_every_page_uses_these_fields():
     derived = re.compile(r"^class \w+\((?:QComboBox|Q\w*SpinBox)\)", re.MULTILINE)
     assert not [str(f) for f in APP.rglob("*.py") if derived.search(f.read_text("utf-8"))]
     assert all(issubclass(kind, WheelMixin) for kind in (*KINDS, CheckpointBox))
+
+
+def test_texts_of_number_fields_are_as_far_from_the_edge_as_those_of_others(qtbot):
+    for kind in KINDS:
+        if issubclass(kind, QAbstractSpinBox):
+            qtbot.addWidget(field := kind())
+            assert field.lineEdit().textMargins().left() == 7, kind

@@ -69,6 +69,7 @@ class ExportFields(QWidget):
         self.choose_file = buttons.plain(tr("C&hange…"), self._ask_for_file, "folder-open")
         self.help = Text("", "muted")
         self.losses = Text("", "warn")
+        self.losses.hide()
         grid = layouts.grid(parent=self, h_spacing=4 * SPACE, v_spacing=2 * SPACE, stretch=1)
         controls = (
             (tr("Format"), self.format),
@@ -79,7 +80,8 @@ class ExportFields(QWidget):
             ("", self.losses),
         )
         for index, (name, control) in enumerate(controls):
-            grid.addWidget(Text(name, "strong", wraps=False), index, 0)
+            if name:
+                grid.addWidget(Text(name, "strong", wraps=False), index, 0)
             grid.addWidget(control, index, 1)
         grid.addWidget(Text(tr("File"), "strong", wraps=False), len(controls), 0)
         file = layouts.row((self.file, 1), self.choose_file, spacing=2 * SPACE)
@@ -145,9 +147,10 @@ class ExportFields(QWidget):
 
     def _show_sentence(self, sentence: str) -> None:
         self.losses.setText(translated(sentence))
+        self.losses.setVisible(bool(sentence))
 
     def _show_problem(self, error: BaseException) -> None:
-        self.losses.setText(translated(background.as_studio_error(error).phrase))
+        self._show_sentence(background.as_studio_error(error).phrase)
 
     def _read_columns(self) -> None:
         """Offer all columns once it is known whether rows were coded."""

@@ -469,7 +469,8 @@ class EditingPart(QObject):
             header.moveSection(header.visualIndex(last), LEAD_COLUMNS)
             self._table.setColumnWidth(last, px(self.suggestion_width))
         coders = () if is_review else mapping.coders[:MAX_CODERS]
-        for name in reversed([name for name in (mapping.label, *coders) if name in columns]):
+        decided = mapping.label if is_review else mapping.label or mapping.tags
+        for name in reversed([name for name in (decided, *coders) if name in columns]):
             index = columns.index(name) + LEAD_COLUMNS
             header.moveSection(header.visualIndex(index), LEAD_COLUMNS)
         if not is_review:

@@ -12,7 +12,7 @@ from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import dialogs, layouts
 from app.widgets.dialogs import Choice, Question
-from app.widgets.forms.controls import ComboBox, SpinBox, pad
+from app.widgets.forms.controls import ComboBox, SpinBox
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, TextView, one_line, visible
@@ -81,8 +81,6 @@ class HandOutFields(QWidget):
             self.suggested.addItem(tr("The labels that rows have"), "labels")
         if model:
             self.suggested.addItem(tr("By the model {0}").format(one_line(model)), "model")
-        for box in (self.rows, self.overlap):
-            pad(box)
         self.sentence = Text("", "muted")
         self.sentence.setMinimumHeight(2 * self.sentence.fontMetrics().lineSpacing())
         self.ready: Callable[[bool], object] = lambda _: None
@@ -97,9 +95,9 @@ class HandOutFields(QWidget):
             ("", self.sentence),
         )
         for index, (name, control) in enumerate(controls):
-            grid.addWidget(Text(name, "strong", wraps=False), index, 0)
             grid.addWidget(control, index, 1)
             if name:
+                grid.addWidget(Text(name, "strong", wraps=False), index, 0)
                 control.setAccessibleName(name)
         set_shown(self.again, len(reserved) > 0)
         self.coders.textChanged.connect(self.show_draw)

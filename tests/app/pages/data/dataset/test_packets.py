@@ -95,6 +95,8 @@ def test_a_packet_goes_out_is_coded_by_two_and_comes_back(
     fields.overlap.setValue(10)
     sentence = "30 of 120 rows are drawn at random: 10 for all, and 10 for each coder."
     assert fields.sentence.text() == sentence
+    gap = fields.rows.y() - fields.pool.geometry().bottom()
+    assert gap < fields.pool.height() / 2, "the hidden check box leaves no row"
     screen(asked, "hand-out")
     asked.buttons["cancel"].click()
     hand_out(qtbot, view, saved)

@@ -219,6 +219,9 @@ def test_coders_of_spans_are_compared_and_decided(qtbot, studio, tmp_path):
     view.agreement._list_open_rows()
     qtbot.waitUntil(lambda: view.state.indices.tolist() == [1])
     qtbot.waitUntil(lambda: view.editing.spans.text == "Ben is in Paris")
+    header, find = view.table.horizontalHeader(), view.model.find_section
+    places = [header.visualIndex(find(x)) for x in ("tags", "coder_1", "coder_2", "text")]
+    assert places == [2, 3, 4, 5], "the decision and both codes, then the text"
     view.activateWindow()
     view.editing.spans.setFocus()
     qtbot.waitUntil(view.editing.spans.hasFocus)
