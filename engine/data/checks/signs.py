@@ -11,6 +11,8 @@ from engine.data.columns.label_sets import (
     SEPARATORS,
     are_yes_no_lists,
     count_label_sets,
+    mixed_separators,
+    mixture_note,
     other_separator,
     parse_label_sets,
     split_labels,
@@ -39,6 +41,12 @@ def find(data: CheckInput) -> list[Finding]:
         return []
     if is_scale(counts):
         return [_number_finding(labels, sentence)]
+    if (mixed := mixed_separators(labels.names)) is not None:
+        first, second, _ = mixed
+        sets = {c: split_labels(c.replace(second, first), first) for c in labels.names}
+        both = {cell: json.dumps(parts, ensure_ascii=False) for cell, parts in sets.items()}
+        title: Change = lambda new: phrase("Both separate labels: {new}", new=new)  # noqa: E731
+        return [_finding(labels, "warning", sentence, (_fix("both", labels, both, title),))]
     if (plain := plain_numbers(counts)) is not None:
         fix = _fix("numbers", labels, plain, lambda new: phrase("Numbers: {new}", new=new))
     elif count_label_sets(counts) is None:
@@ -62,6 +70,8 @@ def sign_note(labels: Mapping[str, int]) -> str:
     shown = cell[:60]
     if is_scale(labels):
         return phrase("“{shown}” is read as the number {n}.", shown=shown, n=parse_number(cell))
+    if mixture := mixture_note(labels):
+        return mixture
     if plain_numbers(labels) is not None:
         return phrase("“{shown}” is read as a label, not as a number.", shown=shown)
     if count_label_sets(labels) is None:

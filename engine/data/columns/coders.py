@@ -19,7 +19,8 @@ from engine.data.columns.label_sets import count_label_sets, parse_label_sets, p
 from engine.data.columns.mapping import LABEL_WORDS, LABELS, label_columns, span_columns
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import is_scale, parse_number
-from engine.data.columns.placeholders import find_placeholders
+from engine.data.columns.placeholders import find_uncoded
+from engine.data.columns.scales import order_labels
 from engine.data.columns.tags import split_tags
 from engine.data.columns.text_spans import NO_SPANS, TextSpan, read_spans
 from engine.errors import StudioError
@@ -136,7 +137,7 @@ def read_codings(
     columns = [_encoded(read(name)) for name in mapping.coders]
     given = {cell for cells, _ in columns for cell in cells}
     usual = {cell: cell for cell in given} | dict(spellings or {})
-    usual |= dict.fromkeys(("", *(no_label or find_placeholders(given))), "")
+    usual |= dict.fromkeys(("", *(no_label or find_uncoded(given))), "")
     counts = Counter[str]()
     for cells, indices in columns:
         rows = np.bincount(indices, minlength=len(cells)).tolist()
@@ -151,7 +152,7 @@ def read_codings(
     places = {value: place for place, value in enumerate(shown)}
     codes = {cell: places[values[usual[cell]]] if usual[cell] else -1 for cell in given}
     table = [np.array([codes[cell] for cell in cells])[indices] for cells, indices in columns]
-    return Codings(
+    codings = Codings(
         mapping.coders,
         kind,
         values=(*shown,),
@@ -159,9 +160,14 @@ def read_codings(
         codes=np.column_stack(table).astype(np.int64),
         are_ordered=kind != "sets" and all(parse_number(cell) is not None for cell in filled),
     )
+    is_named = kind == "classes" and not codings.are_ordered and len(shown) > 2
+    order = order_labels(codings.cells) if is_named else ()
+    return codings.in_order(order) if order else codings
 
 
-def agreed_cells(columns: Sequence[Sequence[str]], are_tags: bool = False) -> list[str]:
+def agreed_cells(
+    columns: Sequence[Sequence[str]], are_tags: bool = False, uncoded: Collection[str] = ()
+) -> list[str]:
     """The code of each row on which all its coders agree, "" for others.
 
     Label sets in another order, and numbers in another spelling, agree.
@@ -169,7 +175,9 @@ def agreed_cells(columns: Sequence[Sequence[str]], are_tags: bool = False) -> li
     Args:
         columns: the cells of each coder, R lists of N.
         are_tags: the cells have a tag for each word.
+        uncoded: cells that mean that a row was not coded.
     """
+    none = {"", *uncoded}
 
     def value(cell: str) -> Value:
         if are_tags:
@@ -180,7 +188,7 @@ def agreed_cells(columns: Sequence[Sequence[str]], are_tags: bool = False) -> li
     known: dict[tuple[str, ...], str] = {}
     for cells in zip(*columns, strict=True):
         if cells not in known:
-            given = [cell.strip() for cell in cells if cell.strip()]
+            given = [cell.strip() for cell in cells if cell.strip() not in none]
             known[cells] = given[0] if len({*map(value, given)}) == 1 else ""
     return [known[cells] for cells in zip(*columns, strict=True)]
 

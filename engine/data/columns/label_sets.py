@@ -8,6 +8,7 @@ from itertools import islice
 from engine.data.columns.lists import parse_texts
 from engine.data.columns.numbers import are_ids, parse_number, row_name
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 SEPARATORS = ("|", ";", ",", "#")  # doccano writes “#”
 YES_WORDS = (
@@ -83,6 +84,39 @@ def find_separator(cells: Sequence[str]) -> str | None:
     if separator == "#" and not all(all(map(str.strip, cell.split("#"))) for cell in cells if cell):
         return None
     return separator
+
+
+def mixed_separators(cells: Collection[str]) -> tuple[str, str, str] | None:
+    """The separator of the cells, a second one, and a label that both leave whole; None for one.
+
+    The parts that the second one separates nearly all occur alone in other cells.
+    """
+    first = find_separator([*cells])
+    if first is None or len(cells) > SAMPLE_CELLS:
+        return None
+    labels = dict.fromkeys(label for found in parse_label_sets(cells) for label in found)
+    for sign in SEPARATORS[SEPARATORS.index(first) + 1 :]:
+        whole = [label for label in labels if sign in label]
+        parts = [part for label in whole for part in split_labels(label, sign)]
+        known = sum(part in labels for part in parts)
+        if len(parts) > len(whole) and known >= MIN_KNOWN * len(parts):
+            return first, sign, whole[0]
+    return None
+
+
+def mixture_note(cells: Collection[str]) -> str:
+    """Say that labels are separated by two signs, of which one is read; “” if they are not."""
+    found = mixed_separators(cells)
+    if found is None:
+        return ""
+    first, second, label = found
+    return phrase(
+        "Labels are separated by “{first}” and by “{second}”, but only “{first}” is read as a "
+        "separator: “{label}” is one label.",
+        first=first,
+        second=second,
+        label=label[:60],
+    )
 
 
 def other_separator(labels: Collection[str]) -> str | None:

@@ -84,6 +84,11 @@ MAX_LABEL_CHARACTERS = 60  # per cell
 MAX_LABELS = 250
 MAX_SET = 300  # characters of a cell with several labels
 STRUCTURED = re.compile(r"\{|\[[\[({]")  # the start of an object, or of a list of them
+NOTES = re.compile(
+    r"(?<![a-z])(notes?|remarks?|memos?|rationales?|anmerkung(en)?|bemerkung(en)?|notizen?|remarques?"
+    r"|notas?)(?![a-z])"
+)
+"""In the name of a column that coders write remarks in: it has neither the texts nor labels."""
 POSITIONS = ("span", "offset", "position", "charspan", "toxicspan", "characteroffset", "charoffset")
 MIN_WHOLE = 0.8  # of the spans begin and end at words; positions of words do not
 MAX_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
@@ -108,6 +113,11 @@ class _Statistics:
     are_dates: bool
 
     @property
+    def is_note(self) -> bool:
+        """True if it is named like the remarks of a coder: “notes”, “note_1”, “Anna (remarks)”."""
+        return NOTES.search(self.name.casefold()) is not None
+
+    @property
     def is_text(self) -> bool:
         """True if it has words and few digits, unlike dates."""
         has_words = self.with_space >= 0.5 and self.mean_length >= 10 and not self.is_structured
@@ -118,7 +128,8 @@ class _Statistics:
         is_few = self.labels <= max(2, min(MAX_LABELS, self.rows // 3))
         is_short = 0 < self.max_length <= MAX_LABEL_CHARACTERS or self.labels < self.distinct_cells
         is_read = self.are_names or not self.is_structured
-        return is_few and is_short and is_read and self.rows > self.labels and not self.are_dates
+        is_other = self.are_dates or self.is_note
+        return is_few and is_short and is_read and self.rows > self.labels and not is_other
 
 
 def guess_mapping(
@@ -384,7 +395,8 @@ def span_columns(
 
 def _guess_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None]:
     """The only two columns of text, or the longest one."""
-    texts = [item for item in statistics if item.is_text and not item.is_label]
+    both = [item for item in statistics if item.is_text and not item.is_label]
+    texts = [item for item in both if not item.is_note] or both
     lengths = [item.mean_length for item in texts]
     if len(texts) == 2 and min(lengths) >= 0.3 * max(lengths):
         return texts[0].name, texts[1].name

@@ -12,6 +12,7 @@ PLACEHOLDERS = (
 )
 AMONG_NUMBERS = ("na", "none", "nil", "missing", "unknown")  # that may be classes otherwise
 CODES = (-1, -9, -99, -100, -999, 99, 999, 9999)  # of published data sets, PyTorch and SPSS
+R_MISSING = "NA"  # as R writes a missing cell
 MIN_GAP = 10  # of a positive code to the largest other number
 
 
@@ -24,6 +25,14 @@ def find_placeholders(labels: Collection[str]) -> list[str]:
     is_clear = len(others) > 1 and all(any(map(str.isalnum, label)) for label in others)
     kept = {"", *others}
     return [label for label in labels if label not in kept] if is_clear else []
+
+
+def find_uncoded(cells: Collection[str]) -> list[str]:
+    """Cells of coders that mean that a row was not coded: placeholders, and NA between labels."""
+    others = [cell for cell in cells if cell != R_MISSING]
+    found = find_placeholders(others)
+    has_labels = len({*others} - {"", *found}) > 1
+    return [*found, *([R_MISSING] if has_labels and R_MISSING in cells else [])]
 
 
 def find_codes(labels: Collection[str]) -> list[str]:

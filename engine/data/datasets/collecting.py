@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
 from engine.data.columns.coders import agreed_cells
-from engine.data.columns.placeholders import find_placeholders
+from engine.data.columns.label_sets import mixture_note
+from engine.data.columns.placeholders import find_placeholders, find_uncoded
 from engine.data.columns.tag_column import TagColumn
 from engine.data.columns.text_spans import SpanCounts
 from engine.data.datasets.row_writer import UNASSIGNED, RowWriter, SourceRows
@@ -23,7 +24,7 @@ from engine.data.formats.reading import TableReader, get_format, read, recognise
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.files.atomic_write import sha256
-from engine.phrases import phrase
+from engine.phrases import join, phrase
 from engine.progress import ProgressCallback
 
 NO_CLEANING = Cleaning()
@@ -68,12 +69,23 @@ def collect(
     are stripped of white space. If some turn out to mean that there is none, and the cleaning does
     not say which do, everything is read again without them.
     """
-    collected = _collect(request, folder, progress, cancelled)
-    placeholders = () if request.cleaning.no_label else find_placeholders(collected.labels)
-    if not placeholders:
-        return collected
-    cleaning = request.cleaning.model_copy(update={"no_label": tuple(placeholders)})
-    return _collect(replace(request, cleaning=cleaning), folder, progress, cancelled)
+    collected, coded = _collect(request, folder, progress, cancelled)
+    uncoded, none = list[str](), list[str]()
+    if not request.cleaning.no_label:
+        uncoded = find_uncoded(coded)
+        none = [*dict.fromkeys((*uncoded, *find_placeholders(collected.labels)))]
+    if none:
+        cleaning = request.cleaning.model_copy(update={"no_label": tuple(none)})
+        collected, _ = _collect(replace(request, cleaning=cleaning), folder, progress, cancelled)
+    if uncoded:
+        note = phrase(
+            "{names} in the columns of coders means that a row was not coded: {n:,} cell(s).",
+            names=join(", ", [f"“{cell[:20]}”" for cell in uncoded]),
+            n=sum(coded[cell] for cell in uncoded),
+        )
+        collected.notes.append(note)
+    collected.notes.extend(filter(None, [mixture_note(coded)]))
+    return collected
 
 
 def _collect(
@@ -81,7 +93,8 @@ def _collect(
     folder: Path,
     progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
-) -> SourceRows:
+) -> tuple[SourceRows, Counter[str]]:
+    """The rows, and the cells of coders who gave labels to them, with their numbers."""
     mapping, split, cleaning = request.mapping, request.split, request.cleaning
     opened = _open_sources(request, progress, cancelled)
     columns = opened[0].table.columns
@@ -92,7 +105,7 @@ def _collect(
     names = _file_names(list_files(request.sources), columns)
     all_columns = (*columns, *([SOURCE_FILE] if names else []), *([agreed] if agreed else []))
     notes: list[str] = []
-    spans = SpanCounts()
+    spans, coded = SpanCounts(), Counter[str]()
     with RowWriter(folder / "rows.parquet", all_columns, mapping, split, cleaning) as writer:
         for file in opened:
             indices, matched = _column_indices(columns, file, request)
@@ -106,15 +119,19 @@ def _collect(
             extra = (names[file.path],) if names else ()
             for loaded in file.table.batches():
                 batch = _reorder(loaded, indices, extra)
+                codes = _codes(batch, columns, mapping)
+                if mapping.tags is None:
+                    coded.update(cell.strip() for cells in codes for cell in cells)
                 if agreed is not None:
-                    batch = Batch(batch.lines, [*batch.cells, _agreed(batch, columns, mapping)])
+                    label = _agreed(codes, mapping, cleaning)
+                    batch = Batch(batch.lines, [*batch.cells, label])
                 mask = writer.filled_rows(batch, remarks)
                 if mask is not None:
                     loaded, batch = loaded.filter(mask), batch.filter(mask)
                 for name, column in tags.items():
                     batch.cells[columns.index(name)] = column.convert(loaded, remarks)
                 if agreed is not None and tags:
-                    batch.cells[-1] = _agreed(batch, columns, mapping)
+                    batch.cells[-1] = _agreed(_codes(batch, columns, mapping), mapping, cleaning)
                 if mapping.tags is not None:
                     for cell in batch.cells[all_columns.index(mapping.tags)].to_pylist():
                         spans.add(cell or "")
@@ -132,7 +149,7 @@ def _collect(
             raise BadFile(
                 file.path, phrase("the file changed while it was read."), phrase("Import it again.")
             )
-    return writer.finish(digests, notes, spans)
+    return writer.finish(digests, notes, spans), coded
 
 
 def _file_names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[Path, str]:
@@ -289,8 +306,13 @@ def _reorder(batch: Batch, indices: list[int | None], extra: tuple[str, ...]) ->
     )
 
 
-def _agreed(batch: Batch, columns: tuple[str, ...], mapping: Mapping) -> "pa.Array[Any]":
+def _codes(batch: Batch, columns: tuple[str, ...], mapping: Mapping) -> list[list[str]]:
+    """The cells of each coder."""
+    coders = (batch.cells[columns.index(name)].to_pylist() for name in mapping.coders)
+    return [[cell or "" for cell in column] for column in coders]
+
+
+def _agreed(codes: list[list[str]], mapping: Mapping, cleaning: Cleaning) -> "pa.Array[Any]":
     """The labels, or the tags, on which the coders of each row agree."""
-    coders = [batch.cells[columns.index(name)].to_pylist() for name in mapping.coders]
-    cells = [[cell or "" for cell in column] for column in coders]
-    return pa.array(agreed_cells(cells, mapping.tags is not None), pa.string())
+    agreed = agreed_cells(codes, mapping.tags is not None, cleaning.no_label)
+    return pa.array(agreed, pa.string())

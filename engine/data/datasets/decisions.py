@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.config.codebook import Codebook
 from engine.config.dataset import Mapping
 from engine.data.columns.coders import Codings, read_codings
+from engine.data.columns.placeholders import R_MISSING
 from engine.data.datasets.store import Dataset
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import Phrase, join, phrase
@@ -34,7 +36,10 @@ def dataset_codings(dataset: Dataset, coders: Sequence[str] = ()) -> Codings:
             "Choose their columns with --coders, or import the data again and choose its coders.",
         )
     mapping = Mapping(text=spec.mapping.text, tags=spec.mapping.tags, coders=chosen)
-    return read_codings(dataset.column, mapping, spec.cleaning.no_label, spec.cleaning.spellings)
+    book = spec.codebooks.get(spec.coded_column or "", Codebook())
+    is_label = R_MISSING in {code.label for code in book.codes}
+    none = spec.cleaning.no_label or (*([""] if is_label else []),)
+    return read_codings(dataset.column, mapping, none, spec.cleaning.spellings)
 
 
 def majority_decisions(dataset: Dataset) -> dict[int, str]:

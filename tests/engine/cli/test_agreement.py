@@ -12,6 +12,7 @@ from engine.cli import main
 from engine.cli.agreement import SCHEMA
 from engine.data.datasets.coding import read_coding
 from engine.data.datasets.store import open_dataset
+from tests.engine.data.importing import write_lines
 
 
 @pytest.fixture
@@ -173,3 +174,50 @@ def test_nested_spans_of_coders_are_compared(tmp_path, output, json_output, caps
         assert value == pytest.approx(f1_score(*zip(*sides, strict=True)), abs=1e-9)
     assert report["overall"]["disputed"] == sum(first != second for first, second in coded)
     assert "P  (" in output("codebook", "two") and "spans)" in output("codebook", "two")
+
+
+def test_missing_cells_of_r_are_not_coded_and_notes_are_no_texts(
+    tmp_path, home, json_output, output, capsys
+):
+    codes = (("food", "food"), ("food", "rent"), ("rent", "NA"), ("NA", "food"), ("NA", "NA"))
+    rows = (
+        f"a reply with number {n},{','.join(codes[n % 5])},a long remark on row {n}"
+        for n in range(60)
+    )
+    file = write_lines(tmp_path / "r.csv", "q7,coder1,coder2,note_1", *rows)
+    assert main(["import", str(file), "--coders", "coder1,coder2"]) == 0
+    said = capsys.readouterr().err
+    assert "Text: “q7”" in said and "Columns kept, not used: note_1" in said
+    assert "“NA” in the columns of coders means that a row was not coded: 48 cells." in said
+    overall = json_output("agreement", "r")["overall"]
+    assert (overall["rows"], overall["disputed"]) == (24, 12)
+    version = open_dataset(home.datasets / "r" / "1")
+    assert version.column("label").to_pylist()[:5] == ["food", "", "rent", "food", ""]
+    assert len(version.unlabelled()) == 24, "12 in dispute, and 12 that nobody coded"
+    # other labels mean that there is none, if these are named
+    output("import", file, "--coders", "coder1,coder2", "--name", "asked", "--no-label", "none")
+    assert json_output("agreement", "asked")["overall"]["rows"] == 60
+
+
+def test_two_separators_are_said_and_a_fix_reads_both(tmp_path, home, json_output, output, capsys):
+    sets, cities = ("a; b | c", "a", "b", "c | a", "b; c"), ("Austin, TX | Rome, IT", "Rome, IT")
+    sentence = (
+        "Labels are separated by “|” and by “;”, but only “|” is read as a separator: “a; b” is "
+        "one label."
+    )
+    lines = {
+        "two": [f"text {n},{sets[n % 5]}" for n in range(60)],
+        "coded": [f"text {n},{sets[n % 5]},{sets[(n + n // 20) % 5]}" for n in range(60)],
+        "cities": [f'text {n},"{cities[n % 2]}"' for n in range(60)],
+    }
+    for name, rows in lines.items():
+        is_coded = name == "coded"
+        header = "text,coder1,coder2" if is_coded else "text,label"
+        file = write_lines(tmp_path / f"{name}.csv", header, *rows)
+        assert main(["import", str(file), *(["--coders", "coder1,coder2"] * is_coded)]) == 0
+        assert (sentence in capsys.readouterr().err) == (name != "cities")
+    (found,) = (f for f in json_output("check", "two")["findings"] if f["check"] == "label_signs")
+    assert found["severity"] == "warning" and found["sentence"] == sentence
+    output("fix", "two", "label_signs", "both")
+    labels = open_dataset(home.datasets / "two" / "2").column("label").to_pylist()
+    assert labels[:2] == ['["a", "b", "c"]', '["a"]']

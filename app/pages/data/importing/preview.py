@@ -13,7 +13,7 @@ from engine.data.columns.coders import agreed_cells, find_coders
 from engine.data.columns.facts import ColumnFacts, describe_columns
 from engine.data.columns.joined import joined_columns
 from engine.data.columns.mapping import guess_mapping
-from engine.data.columns.placeholders import find_placeholders
+from engine.data.columns.placeholders import find_placeholders, find_uncoded
 from engine.data.columns.tags import Span
 from engine.data.columns.text_spans import tagged_words
 from engine.data.coverage import scripts_note, unknown_note
@@ -90,12 +90,15 @@ def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> 
     if mapping.label in file.table.columns:
         column = file.table.columns.index(mapping.label)
         none = find_placeholders({row.cells[column].strip() for row in file.table.rows})
+    elif mapping.tags is None:
+        places = [file.columns.index(name) for name in mapping.coders]
+        none = find_uncoded({row.cells[n].strip() for row in file.first_rows for n in places})
     for row in file.first_rows:
         cells = dict(zip(file.columns, row.cells, strict=True))
         cells |= {one.name: one.join([cells[name] for name in one.columns]) for one in joined}
         if (agreed := mapping.agreed_column(file.columns)) is not None:
             coded = [[cells[name]] for name in mapping.coders]
-            (cells[agreed],) = agreed_cells(coded, mapping.tags is not None)
+            (cells[agreed],) = agreed_cells(coded, mapping.tags is not None, none)
         text, pair = cells[mapping.text], None if mapping.pair is None else cells[mapping.pair]
         words, tags, _ = tagged_words(text, cells.get(mapping.tags or "", ""))
         is_tagged = bool(tags) and len(words) == len(tags)

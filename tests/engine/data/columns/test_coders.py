@@ -90,6 +90,12 @@ def read(*columns: list[str], **options: object) -> Codings:
 
 
 def test_codes_are_read_in_order_without_placeholders_and_with_spellings():
+    scale = read(["2", "3 – good", "1 – bad"], ["2", "2", "NA"])
+    assert scale.cells == ("1 – bad", "2", "3 – good") and scale.are_ordered
+    assert scale.codes.tolist() == [[1, 1], [2, 1], [0, -1]]
+    words = read(["often", "never"], ["sometimes", "never"])
+    assert words.cells == ("never", "sometimes", "often") and words.are_ordered
+    assert not read(["red", "blue"], ["green", "red"]).are_ordered
     codings = read(["10", "9", "?", "9"], ["9", "9", "10", " 9 "])
     assert codings.cells == ("9", "10") and codings.are_ordered
     assert codings.codes.tolist() == [[1, 0], [0, 0], [-1, 1], [0, 0]]
