@@ -85,7 +85,7 @@ def subjects(predictions: Predictions, current: Form) -> list[Subject]:
     if head is not None and (head.labels_inputs or head.scores_choices):
         sides: tuple[Side, ...] = ("gold", "predicted")
         offered += [label_subject(side, labels(predictions)) for side in sides]
-    if head is not None and head.tags_tokens:
+    if head is not None and head.marks_text:
         offered.append(span_subject(span_table(predictions).types))
     offered += [figure_subject(figure) for figure in (*task.row_figures, *COMMON_FIGURES)]
     offered += [cell_subject(column) for column in predictions.columns]

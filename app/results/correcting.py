@@ -27,12 +27,14 @@ from engine.data.columns.text_spans import (
     read_spans,
     sorted_spans,
     spans_of_tags,
+    valid_spans,
 )
 from engine.data.columns.words import join_words, split_words
 from engine.data.datasets.editing import with_tag
 from engine.results.answers import best_answers
 from engine.results.predictions import Predictions
 from engine.results.row_figures import details
+from engine.results.spans import labels_spans
 
 MAX_LIST_HEIGHT = 280  # px
 WORDS_HEIGHT, SPANS_HEIGHT = 104, 168  # px
@@ -82,9 +84,11 @@ def _make_editor(
     predicted = predictions.table["predicted"][row].as_py() or ""
     match stored.role:
         case "tags" if stored.spec.has_text_spans:
-            return _span_editor(stored, record, details(predictions)[row])
+            detail = None if labels_spans(predictions) else details(predictions)[row]
+            return _span_editor(stored, record, predicted, detail)
         case "tags":
-            return _tag_editor(stored, record, details(predictions)[row].get("predicted") or [])
+            tags = details(predictions)[row].get("predicted") or []
+            return _tag_editor(stored, record, [] if labels_spans(predictions) else tags)
         case "answers":
             best = best_answers(predictions, row)
             found = [Answer(best[0].text, best[0].start)] if predicted and best else []
@@ -143,8 +147,13 @@ def _tag_editor(stored: StoredRows, record: Record, predicted: Sequence[str]) ->
     return LabelEditor(editor, lambda: {column: join_words(tags)})
 
 
-def _span_editor(stored: StoredRows, record: Record, detail: dict[str, list[str]]) -> LabelEditor:
-    """The text of a row: a key or a button labels the selected words."""
+def _span_editor(
+    stored: StoredRows, record: Record, cell: str, detail: dict[str, list[str]] | None
+) -> LabelEditor:
+    """The text of a row: a key or a button labels the selected words.
+
+    Predictions are spans in a `cell`, or tags of words in `detail`.
+    """
     mapping = stored.spec.mapping
     assert mapping.tags is not None
     text, column, editor = record[mapping.text], mapping.tags, QWidget()
@@ -164,10 +173,13 @@ def _span_editor(stored: StoredRows, record: Record, detail: dict[str, list[str]
         show(spans)
         view.choose(new)
 
-    try:
-        predicted = spans_of_tags(text, detail.get("words") or [], detail.get("predicted") or [])
-    except ValueError:  # the text was edited
-        predicted = []
+    predicted = valid_spans(text, read_spans(cell) or [], [])
+    if detail is not None:
+        words, tags = (detail.get(name) or [] for name in ("words", "predicted"))
+        try:
+            predicted = spans_of_tags(text, words, tags)
+        except ValueError:  # the text was edited
+            predicted = []
     use = buttons.quiet(tr("Use &predicted tags"), lambda: show(predicted))
     set_shown(use, bool(predicted))
     keys.pressed.connect(set_label)

@@ -24,7 +24,7 @@ from engine.data.columns.choices import (
 )
 from engine.data.columns.label_sets import count_label_sets, join_labels, parse_label_sets
 from engine.data.columns.numbers import is_scale
-from engine.data.columns.text_spans import tagged_words
+from engine.data.columns.text_spans import spanned_words, tagged_words
 from engine.data.datasets.editing import (
     NOT_EDITED,
     PendingEdits,
@@ -35,6 +35,7 @@ from engine.data.datasets.editing import (
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.results.predictions import Predictions
+from engine.results.spans import labels_spans
 
 NO_ANSWER = "–"
 PARTS: tuple[Role, ...] = ("endings", "answers", "tags")
@@ -117,8 +118,11 @@ class StoredRows:
         known = [*self.labels, *parse_label_sets([text])[0]]
         return tuple(name for name in dict.fromkeys(known) if name in text.split(", "))
 
-    def describe(self, cell: str, record: Mapping[str, str]) -> str:
-        """A label of a row as predictions show it; the cell itself if it does not fit the row."""
+    def describe(self, cell: str, record: Mapping[str, str], has_spans: bool = False) -> str:
+        """A label of a row as predictions show it; the cell itself if it does not fit the row.
+
+        `has_spans`: they show spans of characters, not tags.
+        """
         mapping = self.spec.mapping
         try:
             if mapping.endings:
@@ -128,6 +132,9 @@ class StoredRows:
                 return " | ".join(dict.fromkeys(answer.text for answer in answers)) or NO_ANSWER
         except (StudioError, AnswerMismatch):
             return cell
+        if mapping.tags is not None and has_spans:
+            spanned = spanned_words(record[mapping.text], cell)
+            return spanned.cell(spanned.spans)
         if mapping.tags is not None:
             return " ".join(tagged_words(record[mapping.text], cell).tags)
         return ", ".join(parse_label_sets([cell])[0]) if self.has_sets else cell
@@ -203,7 +210,7 @@ class Corrections(QObject):
         if cell is None:
             return None
         shown = {name: predictions.cells(name)[row].as_py() or "" for name in predictions.columns}
-        return stored.describe(cell, shown | edit.cells)
+        return stored.describe(cell, shown | edit.cells, labels_spans(predictions))
 
     def read_rows(
         self, rows: Sequence[int], on_read: Callable[[StoredRows, list[Record]], None]

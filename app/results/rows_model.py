@@ -13,11 +13,12 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import visible
 from app.widgets.text.tagged import CHIPS, Chip, chips, tag_types, word_spans
 from engine.config.tasks import TASKS
+from engine.data.columns.tags import Span
 from engine.data.columns.words import split_words
 from engine.results.masked_tokens import OCCURRENCES, POSITION, TEXT
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
-from engine.results.spans import row_spans
+from engine.results.spans import labels_spans, row_spans, spans_in_row
 
 MAX_EXACT_CHARACTERS = 5  # longer numbers are rounded
 MAX_CELL_CHARACTERS = 300  # the details show the whole cell
@@ -56,7 +57,7 @@ def row_columns(
     table = predictions.table
     filled = (key for key in titles if table[key].null_count < len(predictions))
     columns = [_column(predictions, key, titles[key], key in measured) for key in filled]
-    if tags_tokens(predictions):
+    if marks_text(predictions):
         columns = [_with_chips(predictions, column, corrected) for column in columns]
     columns = [_with_corrections(c, corrected) if c.key == "gold" else c for c in columns]
     texts = [name for name in predictions.info.mapping.texts if name in predictions.columns]
@@ -70,10 +71,17 @@ def row_columns(
     return [*columns, *cells[len(texts) :], _column(predictions, "row", tr("Row"))]
 
 
-def tags_tokens(predictions: Predictions) -> bool:
-    """True if gold and predicted are tags of words."""
+def marks_text(predictions: Predictions) -> bool:
+    """True if gold and predicted are tags of words, or spans."""
     head = TASKS[predictions.info.task].info.head
-    return head is not None and head.tags_tokens
+    return head is not None and head.marks_text
+
+
+def corrected_spans(predictions: Predictions, row: int, label: str) -> list[Span]:
+    """The spans of a corrected label of a row: tags of its words, or spans of its text."""
+    if labels_spans(predictions):
+        return spans_in_row(predictions, row, label)
+    return word_spans(split_words(label))
 
 
 def _with_chips(
@@ -87,7 +95,7 @@ def _with_chips(
     def spans(row: int) -> tuple[Chip, ...]:
         found, tags = row_spans(predictions, row), None if side else corrected(row)
         if tags is not None:
-            return chips(found.words, word_spans(split_words(tags)), types)
+            return chips(found.words, corrected_spans(predictions, row, tags), types)
         shown = [pair[side] for pair in found.pairs]
         return chips(found.words, [span for span in shown if span is not None], types)
 

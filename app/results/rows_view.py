@@ -1,5 +1,6 @@
 """The list of rows with search, filter, sorting, details, Explore and export."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -17,7 +18,13 @@ from PySide6.QtWidgets import (
 from app.notices import Notices
 from app.results.corrections import Corrections
 from app.results.filter_bar import FilterBar
-from app.results.rows_model import RowColumn, format_value, row_columns, tags_tokens
+from app.results.rows_model import (
+    RowColumn,
+    corrected_spans,
+    format_value,
+    marks_text,
+    row_columns,
+)
 from app.results.state import ResultsState
 from app.theme import SPACE, px
 from app.timers import debounced
@@ -31,9 +38,8 @@ from app.widgets.table_menu import selected_rows
 from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, TextView, visible
-from app.widgets.text.tagged import ChipDelegate, TaggedWords, tag_types, word_spans
+from app.widgets.text.tagged import ChipDelegate, TaggedWords, tag_types
 from engine.config.tasks import TASKS
-from engine.data.columns.words import split_words
 from engine.files.table_files import TABLE_WRITERS
 from engine.results.answers import best_answers
 from engine.results.predictions import CELL, Predictions
@@ -150,7 +156,7 @@ class RowsView(QWidget):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         predictions = self._state.predictions
-        self.tags_area.setVisible(predictions is not None and tags_tokens(predictions))
+        self.tags_area.setVisible(predictions is not None and marks_text(predictions))
         corrected = self._corrections.label
         self.columns = [] if predictions is None else row_columns(predictions, corrected)
         self.model.show_rows(self._state.rows.tolist(), self.columns)
@@ -159,7 +165,7 @@ class RowsView(QWidget):
             is_text = column.key in {CELL + name for name in texts}
             width = px(TEXT_WIDTH if is_text else SHORT_WIDTH)
             if column.key in LABEL_COLUMNS and predictions is not None:
-                has_tags = tags_tokens(predictions)
+                has_tags = marks_text(predictions)
                 labels = predictions.info.labels
                 width = px(TAGS_WIDTH) if has_tags else self._label_width(labels) or px(SHORT_WIDTH)
             hint = header.sectionSizeHint(index)
@@ -205,10 +211,10 @@ class RowsView(QWidget):
         if row is None or predictions is None:
             self.row_text.clear()
             return
-        if tags_tokens(predictions):
+        if marks_text(predictions):
             found, corrected = row_spans(predictions, row), self._corrections.label(row)
             gold = [pair.gold for pair in found.pairs if pair.gold is not None]
-            gold = gold if corrected is None else word_spans(split_words(corrected))
+            gold = gold if corrected is None else corrected_spans(predictions, row, corrected)
             predicted = [pair.predicted for pair in found.pairs if pair.predicted is not None]
             types = tag_types(predictions.info.labels)
             self.tags.show_words(found.words, gold, predicted, types)
@@ -279,7 +285,7 @@ def row_lines(predictions: Predictions, columns: list[RowColumn], row: int) -> I
         cell = predictions.table[column.key][row].as_py()
         if column.is_measure:
             cell = format_value(cell, column.key, is_measure=True)
-        if tags_tokens(predictions) and column.key in ("gold", "predicted") and cell:
+        if marks_text(predictions) and column.key in ("gold", "predicted") and cell:
             spans = row_spans(predictions, row)
             cell = bracket_spans(spans, 0 if column.key == "gold" else 1)
         yield f"{column.title}: {visible(str(cell or ''))}"
@@ -294,13 +300,9 @@ def bracket_spans(spans: RowSpans, side: int) -> str:
 
     Both are shown one below the other, so that missed and shifted spans are visible.
     """
-    starts, ends = {}, {}
-    for pair in spans.pairs:
-        span = pair[side]
-        if span is not None:
-            starts[span.start] = True
-            ends[span.end - 1] = span.type
-    return " ".join(
-        ("[" if index in starts else "") + word + (f" {ends[index]}]" if index in ends else "")
-        for index, word in enumerate(spans.words)
-    )
+    before, after = Counter[int](), defaultdict[int, str](str)
+    shown = [pair[side] for pair in spans.pairs]
+    for span in sorted(filter(None, shown), key=lambda span: span.end - span.start):
+        before[span.start] += 1
+        after[span.end - 1] += f" {span.type}]"
+    return " ".join("[" * before[n] + word + after[n] for n, word in enumerate(spans.words))

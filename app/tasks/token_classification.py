@@ -1,6 +1,6 @@
 """Token classification in the window."""
 
-from itertools import chain
+from itertools import chain, pairwise
 
 from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
@@ -39,12 +39,7 @@ class TagsView(PredictionView):
         types = tag_types(inputs.labels)
         self.verdict.setText(self._verdict(prediction, has_spans))
         self.text.show_text(inputs.text, prediction.spans, types)
-        self.bars.show_bars(
-            [
-                Bar(f"{span.text} · {span.label}" if span.label else span.text, span.probability)
-                for span in prediction.spans[:MAX_BARS]
-            ]
-        )
+        self.bars.show_bars(span_bars(prediction.spans))
         self.note.setText(self._note(prediction, has_spans))
 
     def _verdict(self, prediction: Predicted, has_spans: bool) -> str:
@@ -65,8 +60,16 @@ class TagsView(PredictionView):
         return " ".join(texts)
 
 
+def span_bars(spans: tuple[SpanPrediction, ...]) -> list[Bar]:
+    """The first spans with their labels and probabilities."""
+    return [
+        Bar(f"{span.text} · {span.label}" if span.label else span.text, span.probability)
+        for span in spans[:MAX_BARS]
+    ]
+
+
 class TaggedText(ReadOnlyText):
-    """A text with spans marked by underline, colour and name."""
+    """A text with spans marked by underline, colour and name; by brackets too if some overlap."""
 
     _shown: tuple[str, tuple[SpanPrediction, ...], list[str]] = ("", (), [])
 
@@ -84,19 +87,36 @@ class TaggedText(ReadOnlyText):
     def _write(self) -> None:
         text, spans, types = self._shown
         self.clear()
-        cursor = QTextCursor(self.document())
-        end = 0
-        for span in spans:
-            role = CHART[types.index(span.label) % len(CHART)] if span.label in types else CHART[0]
-            cursor.insertText(text[end : span.start], QTextCharFormat())
-            cursor.insertText(text[span.start : span.end], _span_format(role))
-            cursor.insertText(f"{THIN}{span.label}" if span.label else "", _label_format(role))
-            end = span.end
-        cursor.insertText(text[end:], QTextCharFormat())
+        cursor, ordered = QTextCursor(self.document()), [*map(_extent, spans)]
+        overlap = any(second.start < first.end for first, second in pairwise(spans))
+        roles = {
+            span.label: CHART[types.index(span.label) % len(CHART)]
+            if span.label in types
+            else CHART[0]
+            for span in spans
+        }
+        places = sorted({0, len(text), *(place for extent in ordered for place in extent)})
+        for start, end in pairwise(places):
+            for span in spans:  # outer ones first
+                if overlap and span.start == start:
+                    cursor.insertText("[", _label_format(roles[span.label]))
+            inside = [span for span in spans if span.start <= start and end <= span.end]
+            inner = min(inside, key=lambda span: span.end - span.start, default=None)
+            format_ = QTextCharFormat() if inner is None else _span_format(roles[inner.label])
+            cursor.insertText(text[start:end], format_)
+            for span in reversed(spans):
+                if span.end == end:
+                    name = f"{THIN}{span.label}" if span.label else ""
+                    bracket = "]" if overlap else ""
+                    cursor.insertText(bracket + name, _label_format(roles[span.label]))
         texts = chain.from_iterable(
             (span.text, span.label, percentage(span.probability)) for span in spans
         )
         self.setAccessibleDescription(" ".join(texts))
+
+
+def _extent(span: SpanPrediction) -> tuple[int, int]:
+    return span.start, span.end
 
 
 def _span_format(role: Role) -> QTextCharFormat:

@@ -29,6 +29,8 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import Text, one_line
 from app.widgets.text.tagged import CHIPS, Chip, chips, word_spans
 from engine.config.tasks import get_head
+from engine.data.columns.tags import Span
+from engine.data.columns.text_spans import cell_value, parse_annotations
 from engine.data.columns.words import split_words
 from engine.messages.applying import Applied, FirstPredicted
 
@@ -56,6 +58,9 @@ def preview_columns(preview: FirstPredicted | None) -> list[Column[tuple[str, ..
     if {"words", "tags"} <= places.keys():
         spans = _spans(preview, places["words"], places["tags"])
         columns[places["tags"]] = replace(columns[places["tags"]], roles={CHIPS: spans})
+    elif "spans" in places:
+        shown = _text_spans(preview, places["spans"])
+        columns[places["spans"]] = replace(columns[places["spans"]], roles={CHIPS: shown})
     return columns
 
 
@@ -68,6 +73,23 @@ def _spans(
     }
     types = sorted({span.type for _, spans in found.values() for span in spans})
     return lambda row: chips(*found[row], types)
+
+
+def _text_spans(
+    preview: FirstPredicted, column: int
+) -> Callable[[tuple[str, ...]], tuple[Chip, ...] | None]:
+    """A function from a row to its predicted spans of characters; None if the cell is cut."""
+    found = {row: parse_annotations(cell_value(row[column])) for row in preview.rows}
+    types = sorted({span.label for spans in found.values() for span, _ in spans or ()})
+
+    def shown(row: tuple[str, ...]) -> tuple[Chip, ...] | None:
+        spans = found[row]
+        if spans is None:
+            return None
+        words = [text or "" for _, text in spans]
+        return chips(words, [Span(s.label, n, n + 1) for n, (s, _) in enumerate(spans)], types)
+
+    return shown
 
 
 def _preview_column(index: int, name: str, is_predicted: bool) -> Column[tuple[str, ...]]:

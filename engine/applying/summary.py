@@ -39,6 +39,8 @@ class Predicted:
             return  # vectors, or cosines of pairs
         if self._head.predicts_numbers:
             self._numbers += values
+        elif self._head.labels_spans:
+            self._counts.update(span["label"] for spans in values for span in spans)
         elif self._head.tags_tokens:
             spans = (span for tags in values for span in spans_from_tags(tags))
             self._counts.update(span.type for span in spans)

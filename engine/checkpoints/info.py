@@ -152,6 +152,8 @@ def _read(folder: Path) -> CheckpointInfo:
         for name, (_, shape) in tensors.items()
         if name not in unused and not name.endswith(BUFFERS)
     ]
+    head = get_head(kind) if kind else None
+    labels = head.labels_of(outputs) if head is not None and head.has_labels else 0
     sentence = None if layout is None else bounded(layout.spec, positions)
     length = stated_length(_tokenizer_config(folder)) if sentence is None else sentence.max_length
     dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES.values()]
@@ -161,7 +163,7 @@ def _read(folder: Path) -> CheckpointInfo:
         max_positions=positions,
         parameters=sum(counted),
         task_heads=(*_heads(family, kind, tensors, own_decoder), *([kind] if kind else [])),
-        labels=label_names(config, outputs) if kind and get_head(kind).has_labels else (),
+        labels=label_names(config, labels),
         texts=stored_texts(config),
         lowercase=_lowercase(folder, family),
         max_length=min(positions, length or positions),

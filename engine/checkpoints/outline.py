@@ -59,8 +59,7 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
         blocks.append(Block(phrase("Next-sentence head"), _linear(2, spec.hidden_size)))
     for kind, head in added_layers():
         if kind in heads:
-            outputs = head.outputs or classes
-            output = _linear(outputs, spec.hidden_size)
+            output = _linear(head.outputs_for(classes), spec.hidden_size)
             if spec.transforms_tokens and head.reads_tokens:
                 last = Block(phrase("Output"), output)
                 blocks.append(Block(phrase("Task head"), blocks=(*_transform(spec), last)))

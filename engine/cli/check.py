@@ -183,7 +183,7 @@ def _check_stored(dataset: Dataset, kind: str | None) -> tuple[dict[str, Any], l
     spec = dataset.spec
     lines = dataset.column("_line").to_numpy()
     findings = _run_checks(dataset)
-    task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels)
+    task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels, spec.overlaps)
     facts = {
         "dataset": spec.name,
         "folder": str(dataset.folder),

@@ -212,7 +212,7 @@ def _source_and_task(
         dataset = require_dataset(data)
         refuse_file_options(extra)
         spec = dataset.with_target(target).spec
-        kind = task or likely_task(spec.mapping, spec.labels).kind
+        kind = task or likely_task(spec.mapping, spec.labels, spec.overlaps).kind
         problems = dataset_problems(spec, TASKS[kind](kind=kind))
         other = suitable_target(spec, TASKS[kind](kind=kind)) if problems and not target else None
         if other is not None:

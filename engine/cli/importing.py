@@ -121,7 +121,7 @@ def import_data(
     if fetched is not None:
         shutil.rmtree(fetched.folder, ignore_errors=True)
     kind = extra["task"]
-    task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels)
+    task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels, spec.overlaps)
     notes = (*files.notes, *spec.notes, *reading_notes(spec.labels), *unlabelled_notes(spec, task))
     if kind is None and spec.mapping.label and (ordered := order_note(spec.labels)):
         notes = (*notes, ordered)

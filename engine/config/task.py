@@ -3,6 +3,7 @@
 import math
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Annotated, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field
@@ -104,8 +105,9 @@ F1 = Metric(
     "f1",
     title="F1",
     description=(
-        "The harmonic mean of precision and recall. In token classification it counts whole "
-        "entities, in question answering the words that the predicted and the true answer share."
+        "The harmonic mean of precision and recall. In token and span classification it counts "
+        "whole entities, in question answering the words that the predicted and the true answer "
+        "share."
     ),
 )
 F1_MACRO = Metric(
@@ -114,6 +116,18 @@ F1_MACRO = Metric(
     description=(
         "The mean of the F1 of all labels. Every label counts equally, however rare it is, so it "
         "falls where a model ignores rare labels."
+    ),
+)
+PRECISION = Metric(
+    "precision",
+    title="precision",
+    description="The fraction of the predicted entities that are correct in type, start and end.",
+)
+RECALL = Metric(
+    "recall",
+    title="recall",
+    description=(
+        "The fraction of the true entities that are found with the correct type, start and end."
     ),
 )
 EXACT_MATCH = Metric(
@@ -139,6 +153,8 @@ class Head:
         pools: it pools the vectors of all tokens into one, and has no labels.
         is_ordinal: its labels are ordered. The output of a label is the logit of it or a higher
             one, given the label below or a higher one; that of the lowest is not used.
+        span_size: it labels spans, from the outputs of their first and last words: two for each
+            label, and two vectors of this size.
     """
 
     architecture: str
@@ -147,6 +163,24 @@ class Head:
     problem_type: str = ""
     pools: bool = False
     is_ordinal: bool = False
+    span_size: int = 0
+
+    def outputs_for(self, labels: int) -> int:
+        """The number of outputs with so many labels."""
+        if self.span_size:
+            return 2 * (labels + self.span_size)
+        return self.outputs or labels
+
+    def labels_of(self, outputs: int) -> int:
+        """The number of labels with so many outputs; the first outputs have their names."""
+        return outputs // 2 - self.span_size if self.span_size else outputs
+
+    def output_names(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of the outputs in config.json, the labels first."""
+        if not self.span_size:
+            return labels
+        sides = ((f"{side} {n}" for n in range(self.span_size)) for side in ("first", "last"))
+        return (*labels, *(f"end of {label}" for label in labels), *chain.from_iterable(sides))
 
     @property
     def reads_tokens(self) -> bool:
@@ -171,7 +205,7 @@ class Head:
     @property
     def is_multi_label(self) -> bool:
         """True if it predicts any number of labels for an input."""
-        return self.tensors[0].meaning == "any"
+        return self.labels_inputs and self.tensors[0].meaning == "any"
 
     @property
     def labels_inputs(self) -> bool:
@@ -184,14 +218,24 @@ class Head:
         return self.labels_inputs or (self.predicts_numbers and not self.pools)
 
     @property
+    def marks_text(self) -> bool:
+        """True if it predicts labels for parts of the input: tokens or spans."""
+        return self.has_labels and self.reads_tokens
+
+    @property
     def tags_tokens(self) -> bool:
         """True if it predicts a label for each token."""
-        return self.has_labels and self.reads_tokens
+        return self.marks_text and not self.labels_spans
+
+    @property
+    def labels_spans(self) -> bool:
+        """True if it predicts spans with labels, which may overlap."""
+        return self.span_size > 0
 
     @property
     def predicts_numbers(self) -> bool:
         """True if its outputs are numbers, not scores of labels."""
-        return self.tensors[0].meaning == "numbers"
+        return not self.has_labels and self.tensors[0].meaning == "numbers"
 
     @property
     def scores_choices(self) -> bool:

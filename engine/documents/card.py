@@ -301,7 +301,7 @@ def limits(
                 n=info.max_length,
             )
         )
-    if info.labels:
+    if info.task is not None and get_head(info.task).classifies:
         notes.append(phrase("Always predicts one of the labels, even if none fits."))
     return notes
 

@@ -18,6 +18,7 @@ from engine.config.task import (
 )
 from engine.config.tasks import get_head
 from engine.config.tasks.question_answering import QuestionAnswering
+from engine.config.tasks.span_classification import PRIOR, SPAN_SIZE, SpanClassification
 
 
 class Example(NamedTuple):
@@ -305,6 +306,16 @@ def _windows_of_tokens(task: WindowedTask, tags: str, tokens: str, label: str) -
 
 
 def _tokens(task: TaskSpec, example: Example, _: PredictionSettings) -> list[str]:
+    if isinstance(task, SpanClassification):
+        return [
+            *_words(example),
+            "inputs = tokenizer(words, is_split_into_words=True, return_tensors='pt',",
+            "                   truncation=True)",
+            "with torch.inference_mode():",
+            "    outputs = model(**inputs).logits[0].numpy()",
+            "owners, names = inputs.word_ids(), model.config.id2label",
+            *_labelled_spans(task),
+        ]
     if reads_windows(task):
         overlap = _overlap(task.window_length - 2, task.doc_stride)
         return [
@@ -330,6 +341,37 @@ def _tokens(task: TaskSpec, example: Example, _: PredictionSettings) -> list[str
         "    best = model(**inputs).logits[0].argmax(-1).tolist()",
         "tokens = inputs.tokens()",
         "print([(token, model.config.id2label[n]) for token, n in zip(tokens, best)])",
+    ]
+
+
+def _words(example: Example) -> list[str]:
+    """Lines that set `words`, roughly as BERT Studio splits a text."""
+    return [
+        "import numpy, re",
+        f"words = re.findall(r'\\w[\\w.-]*\\w|\\w|[^\\w\\s]', {example.passage!r})",
+    ]
+
+
+def _labelled_spans(task: SpanClassification) -> list[str]:
+    """Lines that print the spans of `words` from the `outputs` of tokens and the word of each."""
+    size = SPAN_SIZE
+    return [
+        "found = [n for n in range(len(words)) if n in owners]",
+        "outputs = outputs[[owners.index(n) for n in found]]  # of the first token of each word",
+        f"count = outputs.shape[1] // 2 - {size}  # labels",
+        f"parts = numpy.split(outputs, [count, 2 * count, 2 * count + {size}], 1)",
+        f"steps = numpy.arange(0, {size}, 2) / {size}",
+        "turn = numpy.exp(1j * numpy.arange(len(found))[:, None] / 10000**steps)",
+        "first, last = ((x[:, ::2] + 1j * x[:, 1::2]) * turn for x in parts[2:])",
+        f"scores = (first @ last.conj().T).real / {size} ** 0.5",
+        "spans = []",
+        "for i in range(len(found)):",
+        f"    for j in range(i, min(i + {task.max_words}, len(found))):",
+        f"        logits = scores[i, j] + parts[0][i] + parts[1][j] - {PRIOR}",
+        "        for c in numpy.flatnonzero(logits > 0).tolist():",
+        "            span = ' '.join(words[found[i] : found[j] + 1])",
+        "            spans.append((span, names[c], float(1 / (1 + numpy.exp(-logits[c])))))",
+        "print(spans)",
     ]
 
 
@@ -489,6 +531,16 @@ def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSetting
 
 
 def _onnx_tokens(task: TaskSpec, example: Example, _: PredictionSettings) -> list[str]:
+    if isinstance(task, SpanClassification):
+        return [
+            *_words(example),
+            "encoded = tokenizer.encode(words, is_pretokenized=True)",
+            *INPUTS,
+            "outputs = session.run(None, inputs)[0][0]",
+            LABELS,
+            "owners, names = encoded.word_ids, labels",
+            *_labelled_spans(task),
+        ]
     if reads_windows(task):
         overlap = _overlap(task.window_length - 2, task.doc_stride)
         return [

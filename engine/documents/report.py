@@ -305,7 +305,7 @@ def _mistake(predictions: Predictions, index: int, texts: Sequence[str]) -> tupl
     (row,) = predictions.table.slice(index, 1).to_pylist()
     head = TASKS[predictions.info.task].info.head
     labels = row["gold"], row["predicted"]
-    if head is not None and head.tags_tokens:
+    if head is not None and head.marks_text:
         labels = list_spans(predictions, index)
     cells = (*(row[CELL + name] for name in texts), *labels)
     probability = row["probability"]

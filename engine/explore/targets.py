@@ -54,6 +54,12 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
             "A sentence encoder outputs a vector, so it has no logit to explain.",
             "Compare texts by their similarity instead.",
         )
+    if head.labels_spans:
+        raise StudioError(
+            "The score of a span depends on two words, so that there is no single logit to "
+            "explain.",
+            "Explain a token at a mask, or edit the text and compare its spans.",
+        )
     if head.scores_choices:
         return _choice_target(checkpoint, question)
     names = ANSWER_BOUNDARIES if head.finds_spans else learner.labels

@@ -182,7 +182,8 @@ def load(
             pooling = None if pooling is None else _count_prompt(pooling, tokenizer)
             plan = StateDictMapper(weights, spec, config, file, pooling).map(heads, labels)
             network = _build_network(folder, spec, plan, weights)
-    count = plan.heads.outputs if plan.heads.task and plan.heads.task.has_labels else 0
+    head = plan.heads.task
+    count = head.labels_of(plan.heads.outputs) if head is not None and head.has_labels else 0
     report = LoadReport(
         loaded=tuple(plan.sources),
         missing=tuple(plan.missing),

@@ -92,7 +92,8 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
         return {}
     entries: dict[str, Any] = {TASK: {"kind": heads.kind}}
     if head.has_labels or head.problem_type:
-        names = labels if len(labels) == heads.outputs else label_names({}, heads.outputs)
+        count = head.labels_of(heads.outputs)
+        names = head.output_names(labels if len(labels) == count else label_names({}, count))
         entries["id2label"] = {str(index): label for index, label in enumerate(names)}
         entries["label2id"] = {label: index for index, label in enumerate(names)}
     if head.problem_type:

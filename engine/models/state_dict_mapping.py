@@ -98,7 +98,9 @@ class StateDictMapper:
         self._check_nsp(plan.heads)
         keep_head = requested is None or self._is_same_head(plan.heads, labels)
         keep_probe = plan.heads == self._probe_in_file() and (
-            requested is None or labels_in(self._config) == labels
+            requested is None
+            or labels_in(self._config)[: get_head(plan.heads.kind).labels_of(plan.heads.outputs)]
+            == labels
         )
         network = meta_network(self._spec, plan.heads)
         required: list[str] = []
@@ -192,13 +194,14 @@ class StateDictMapper:
         count = self._count_rows(names[0])
         kind = self._task_kind(names, count)
         head = get_head(kind)
-        if self._family.task_names(head) != names or count != (head.outputs or max(count, 1)):
+        fits = count == head.outputs_for(max(head.labels_of(count), 1))
+        if self._family.task_names(head) != names or not fits:
             self.note(
                 "The task head in the file has {count} outputs, and {kind} has {outputs}, so it "
                 "was not loaded.",
                 count=count,
                 kind=TASKS[kind].info.title,
-                outputs=head.outputs or 1,
+                outputs=head.outputs_for(1),
             )
             return NO_HEADS.kind, 0
         states = (TASK, "problem_type")
@@ -244,8 +247,9 @@ class StateDictMapper:
             return requested.sentence in (None, self._sentence)
         if not requested.outputs or weight not in self._names:
             return True
-        stored_labels, count = labels_in(self._config), self._count_rows(weight)
+        count = self._count_rows(weight)
         kind = self._task_kind(names, count)
+        stored_labels = labels_in(self._config)[: get_head(kind).labels_of(count)]
         is_same = (get_head(kind), count) == (requested.task, requested.outputs)
         if is_same and (not labels or not stored_labels or stored_labels == labels):
             return True

@@ -4,7 +4,7 @@ N rows, R coders.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.config.tasks import TASKS
+from engine.config.tasks import TASKS, get_head
 from engine.data.columns.coders import Codings
 from engine.data.columns.label_sets import parse_label_sets
 from engine.data.columns.numbers import parse_number
-from engine.data.columns.tags import split_tags
-from engine.data.columns.text_spans import read_spans, tag_alike
+from engine.data.columns.tags import spans_from_tags, split_tags
+from engine.data.columns.text_spans import read_spans, spans_alike, tag_alike
 from engine.evaluation.agreement import mean_of_pairs
 from engine.evaluation.measures import Measure
 from engine.phrases import Phrase, join, phrase
@@ -116,10 +116,12 @@ def _as_predictions(
 ) -> Predictions:
     """The codes of one coder as gold and those of another one as predictions of the same task."""
     codes, task = codings.codes[:, [first, second]], TASKS[predictions.info.task]
-    head, lists = task.info.head, list[list[str]]()
-    if head is not None and head.tags_tokens and not codings.has_text_spans:
+    head, lists = task.info.head, list[list[Any]]()
+    if head is not None and head.marks_text and not codings.has_text_spans:
         lists = [split_tags(cell) for cell in codings.cells]
         words = np.array([*map(len, lists), 0])[codes]
+        if head.labels_spans:
+            lists = [[[*span] for span in spans_from_tags(tags)] for tags in lists]
         codes[words[:, 0] != words[:, 1]] = -1  # one of them tagged other words
     elif head is not None and head.is_multi_label:
         lists = [[*labels] for labels in parse_label_sets(codings.cells)]
@@ -144,14 +146,16 @@ def _as_predictions(
 def _span_details(
     predictions: Predictions, codings: Codings, codes: NDArray[np.int64]
 ) -> list[str]:
-    """Details with tags of the spans of two coders, whose words are split alike; codes [N, 2]."""
+    """Details of the spans of two coders, whose words are split alike; codes [N, 2]."""
     texts = predictions.cells(predictions.info.mapping.text).to_pylist()
     spans = [read_spans(cell) or [] for cell in codings.cells]
+    is_flat = get_head(predictions.info.task).tags_tokens
+    alike: Callable[..., Sequence[Sequence[object]]] = tag_alike if is_flat else spans_alike
     return [
-        _details(*tag_alike(text or "", spans[a], spans[b])) if a >= 0 else ""
+        _details(*alike(text or "", spans[a], spans[b])) if a >= 0 else ""
         for text, (a, b) in zip(texts, codes.tolist(), strict=True)
     ]
 
 
-def _details(gold: Sequence[str], predicted: Sequence[str]) -> str:
+def _details(gold: Sequence[object], predicted: Sequence[object]) -> str:
     return json.dumps({"gold": gold, "predicted": predicted})

@@ -55,7 +55,7 @@ def _class_rows(predictions: Predictions) -> dict[str, tuple[int, int]]:
 
 def _known_classes(predictions: Predictions) -> set[str]:
     known, head = set(predictions.info.labels), TASKS[predictions.info.task].info.head
-    names_spans = head is not None and head.reads_tokens and tags_name_spans(predictions)
+    names_spans = head is not None and head.tags_tokens and tags_name_spans(predictions)
     return set(map(tag_type, known)) if names_spans else known
 
 

@@ -367,7 +367,7 @@ def _groups(part: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
         yield "frequency", by_powers(part, OCCURRENCES)
         yield "position", by_quantile(part, POSITION)
         return
-    if head.tags_tokens:
+    if head.marks_text:
         types = span_table(part).types
         yield "type", tuple((HasSpan(gold=name),) for name in types)
     for column in part.columns:

@@ -9,12 +9,14 @@ the same ends, then of the same type, then with the largest overlap (error class
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.tasks import TASKS
 from engine.data.columns.tags import Span, are_spans, spans_from_tags
+from engine.data.columns.text_spans import read_spans
 from engine.phrases import Phrase, phrase
 from engine.results.predictions import Predictions
 from engine.results.row_figures import cached_per_table, details
@@ -95,10 +97,11 @@ def rows_with_spans(
 
 @cached_per_table
 def span_table(predictions: Predictions) -> SpanTable:
+    are_lists = labels_spans(predictions)  # of spans: a row may have none
     spans = [
         (index, pair)
         for index, row in enumerate(details(predictions))
-        if row.get("gold")
+        if row.get("gold") or ("gold" in row and are_lists)
         for pair in _span_pairs(predictions, row)
     ]
     types = tuple(sorted({span.type for _, pair in spans for span in pair if span is not None}))
@@ -123,6 +126,16 @@ def row_spans(predictions: Predictions, index: int) -> RowSpans:
     return RowSpans(tuple(row.get("words") or ()), tuple(_span_pairs(predictions, row)))
 
 
+def spans_in_row(predictions: Predictions, index: int, cell: str) -> list[Span]:
+    """The spans of another cell of a row, by the words that they share characters with."""
+    places, found = details(predictions)[index].get("places") or (), list[Span]()
+    for start, end, label in read_spans(cell) or ():
+        inside = [n for n, (a, b) in enumerate(places) if a < end and start < b]
+        if inside:
+            found.append(Span(label, inside[0], inside[-1] + 1))
+    return found
+
+
 def list_spans(predictions: Predictions, index: int) -> tuple[str, str]:
     """The true and the predicted spans of a row in words: “Ann Lee (PER), Rome (LOC)”; “–” for
     none."""
@@ -139,17 +152,24 @@ def list_spans(predictions: Predictions, index: int) -> tuple[str, str]:
     return gold or "–", predicted or "–"
 
 
-def _span_pairs(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanPair]:
+def _span_pairs(predictions: Predictions, row: dict[str, list[Any]]) -> list[SpanPair]:
+    gold, predicted = (row.get(side) or () for side in ("gold", "predicted"))
+    if labels_spans(predictions):
+        return pair_spans([Span(*item) for item in gold], [Span(*item) for item in predicted])
     are_named = tags_name_spans(predictions)
-    return pair_spans(
-        _spans(row.get("gold") or (), are_named), _spans(row.get("predicted") or (), are_named)
-    )
+    return pair_spans(_spans(gold, are_named), _spans(predicted, are_named))
 
 
 @cached_per_table
 def tags_name_spans(predictions: Predictions) -> bool:
     """The tags name spans, not classes of words."""
-    return are_spans(predictions.info.labels)
+    return labels_spans(predictions) or are_spans(predictions.info.labels)
+
+
+def labels_spans(predictions: Predictions) -> bool:
+    """The details have spans, each a list of label, first word and end, instead of tags."""
+    head = TASKS[predictions.info.task].info.head
+    return head is not None and head.labels_spans
 
 
 def _spans(tags: Sequence[str], are_named: bool) -> list[Span]:

@@ -63,7 +63,7 @@ def predict(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Predictions
         last = network.encoder(masked, segments).last[0, positions]
         predicted = network.mlm(last).float().softmax(-1)
     head = network.heads.task
-    is_number = head is not None and (head.outputs == 1 or head.pools)
+    is_number = head is not None and (head.outputs == 1 or head.pools or head.labels_spans)
     return Predictions(
         predicted, _task(network, tokens, segments), is_number, tuple(w[0] for w in weights)
     )
@@ -84,7 +84,7 @@ def _task(network: Network, tokens: Tensor, segments: Tensor) -> Tensor | None:
     if head is None:
         return None
     logits = network.logits(tokens, segments)  # [1, C] or [1, T, C]
-    if head.outputs == 1 or head.pools:
+    if head.outputs == 1 or head.pools or head.labels_spans:
         return logits
     if head.finds_spans:
         return logits.softmax(1)

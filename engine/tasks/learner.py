@@ -473,7 +473,7 @@ class Learner(ABC):
         """Heads that a network needs for this task."""
         head = get_head(self.task.kind)
         return Heads(
-            outputs=head.outputs or len(self.labels),
+            outputs=head.outputs_for(len(self.labels)),
             kind=self.task.kind,
             scores_windows=isinstance(self.task, AggregatingTask) and self.task.scores_windows,
         )

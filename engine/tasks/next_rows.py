@@ -39,6 +39,7 @@ from engine.tasks.coded_rows import CodedRows, joined_texts
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import max_tokens
 from engine.tasks.row_orders import margins, mean_binary_entropy, most_diverse
+from engine.tasks.span_classification import SpanCollector
 from engine.tasks.token_classification import TagCollector
 from engine.tasks.vector_cache import text_vectors
 from engine.tasks.zero_shot import compare_with_codes
@@ -96,7 +97,7 @@ def suggest_labels(
 
     head, names, from_codebook = loaded.network.heads.task, rows.names, False
     fits = head is not None and (
-        head.tags_tokens
+        head.marks_text
         if rows.has_tags
         else head.is_multi_label
         if rows.has_sets
@@ -108,7 +109,7 @@ def suggest_labels(
     elif rows.has_tags:
         raise StudioError(
             "This model does not predict tags.",
-            "Choose a model fine-tuned for token classification.",
+            "Choose a model fine-tuned for token or span classification.",
         )
     elif len(names) > 1:
         targets, places = rows.targets([*rows.known], names), np.arange(count + len(labelled))
@@ -193,6 +194,8 @@ def _predict(loaded: Checkpoint, texts: Rows, rows: CodedRows, report: Report) -
     )
     if isinstance(predicted, TagCollector):
         return _score_tags(predicted, texts.texts if rows.has_text_spans else None)
+    if isinstance(predicted, SpanCollector):
+        return _score_spans(predicted, loaded.labels, rows.has_text_spans)
     columns, records = predicted.row_predictions(), predicted.predictions()
     assert columns.scores is not None and columns.probability is not None
     cells = [str(next(iter(record.values()))) for record in records]
@@ -240,6 +243,24 @@ def _score_tags(predicted: TagCollector, texts: Sequence[str] | None) -> Scored:
         spans = map(spans_of_tags, texts, predicted.words, tags)
         cells = [format_spans(row) for row in spans]
     return Scored(cells, least, 1 - least, by_label, names)
+
+
+def _score_spans(predicted: SpanCollector, names: Sequence[str], has_text_spans: bool) -> Scored:
+    """Probability of a row: that of its least certain span, predicted or not; of a label: that of
+    its surest span."""
+    if not has_text_spans:
+        raise StudioError(
+            "This model predicts spans, but the rows have a tag for each word.",
+            "Choose a model fine-tuned for token classification.",
+        )
+    p, found = np.nan_to_num(predicted.certainties(), nan=1.0), predicted.text_spans()
+    by_label = np.zeros((len(found), len(names)))
+    for row, spans in enumerate(found):
+        for span, value in spans:
+            place = names.index(span.label)
+            by_label[row, place] = max(by_label[row, place], value)
+    cells = [format_spans(span for span, _ in spans) for spans in found]
+    return Scored(cells, p, 1 - p, by_label, names)
 
 
 def _order_rows(

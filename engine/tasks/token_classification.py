@@ -304,7 +304,7 @@ class TokenClassificationLearner(Learner):
         tokenized, first_tokens, starts, inputs, input_starts = tokenize_words(
             map(split_words, cells), len(rows), tokenizer, length, folder, progress, stride
         )
-        notes = [*map(_lost_note, rows.tagged.remarks.items())]
+        notes = [*map(lost_note, rows.tagged.remarks.items())]
         count, cut = len(first_tokens), int((first_tokens == CUT).sum())
         if cut:
             notes.append(
@@ -421,7 +421,7 @@ class TokenClassificationLearner(Learner):
             assert isinstance(collected, TagCollector)
             tag_ids, probabilities = collected.word_predictions()
         else:
-            tokens, first_tokens = _encode_words(checkpoint, inputs, question.text)
+            tokens, first_tokens = encode_words(checkpoint, inputs, question.text)
             logits = checkpoint.network.logits(tokens, torch.zeros_like(tokens))  # [1, T, C]
             best = softmax(logits)[0].max(-1)  # [T]
             indices, values = best.indices.tolist(), best.values.tolist()
@@ -457,7 +457,7 @@ class TokenClassificationLearner(Learner):
         return TagCollector(examples, self._labels)
 
 
-def _encode_words(
+def encode_words(
     checkpoint: Checkpoint, inputs: Inputs, text: str
 ) -> tuple[torch.Tensor, list[int]]:
     """Tokens of a typed text, int64 [1, T], and the first token of each word; 0 without one.
@@ -480,7 +480,7 @@ def _encode_words(
     return tokens, [firsts.get(word, 0) for word in range(len(words))]
 
 
-def _lost_note(remark: tuple[str, int]) -> str:
+def lost_note(remark: tuple[str, int]) -> str:
     """A sentence on spans of characters that tags of words do not hold."""
     what, times = remark
     return phrase("{what}: {n:,} time(s).", what=what, n=times)

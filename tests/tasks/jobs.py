@@ -48,6 +48,7 @@ JOBS: dict[str, Callable[..., JobSpec]] = {
     "ordinal_classification": stars,
     "regression": lambda folder, **training: small.learning("number", folder, **training),
     "token_classification": small.tagging,
+    "span_classification": small.finding_spans,
     "question_answering": small.answering,
     "multiple_choice": lambda folder, **training: small.learning("choices", folder, **training),
     "sentence_similarity": lambda folder, **training: small.learning("alike", folder, **training),

@@ -10,6 +10,7 @@ import seqeval.metrics
 from sklearn.metrics import f1_score
 
 from engine.config.dataset import Mapping
+from engine.config.tasks import get_head
 from engine.data.datasets.store import Dataset
 from engine.results.predictions import read_predictions
 from engine.tasks.evaluating import evaluate
@@ -88,7 +89,7 @@ def test_stored_metrics_are_those_of_the_learner(evaluated):
 def test_row_losses_average_to_the_loss_of_the_report(evaluated):
     losses = evaluated.predictions.numbers("loss").astype(np.float64)
     weights = np.ones(len(losses))
-    if evaluated.learner.task.kind == "token_classification":  # one per word
+    if get_head(evaluated.learner.task.kind).marks_text:  # one per word
         weights = np.array([len(details["words"]) for details in evaluated.details()])
     if evaluated.learner.task.kind == "question_answering":  # one per window
         weights = np.bincount(evaluated.collector._examples.owners)  # type: ignore[attr-defined]

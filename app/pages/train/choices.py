@@ -85,7 +85,7 @@ def first_goal(pretrains: bool, from_scratch: bool = False) -> Goal:
 
 def likely_goal(spec: DatasetSpec) -> Goal:
     """The task that suits these rows best, from a base model."""
-    return Goal(likely_task(spec.mapping, spec.labels).kind)
+    return Goal(likely_task(spec.mapping, spec.labels, spec.overlaps).kind)
 
 
 @dataclass(frozen=True)

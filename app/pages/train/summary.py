@@ -121,7 +121,10 @@ def _overlap_text(choices: Choices) -> str:
     spec, head = choices.data.spec if choices.data else None, choices.task.info.head
     if spec is None or head is None or not head.tags_tokens or not spec.overlaps:
         return ""
-    return tr("%Ln span(s) that overlap a longer one are left out.", spec.overlaps)
+    return tr(
+        "%Ln span(s) that overlap a longer one are left out; span classification learns them.",
+        spec.overlaps,
+    )
 
 
 def _epochs(epochs: float) -> str:

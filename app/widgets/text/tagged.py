@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import NamedTuple
 
 from PySide6.QtCore import QRectF, Qt
@@ -126,25 +126,36 @@ class TaggedWords(FlowWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         boxes, small = self.boxes_at(self.width()), QFontMetricsF(font("small")).height()
+        above, below = self._rows
         for spans, is_above in ((self.above, True), (self.below, False)):
-            for span in spans:
-                for part in span_lines(boxes[span.start : span.end]):
-                    self._paint_span(painter, span.type, part, small, is_above)
+            for span, level in zip(spans, _levels(spans), strict=True):
+                for band in span_lines(boxes[span.start : span.end]):
+                    middle = (band.top() + band.bottom() + small * (above - below)) / 2
+                    if is_above:
+                        band.setTop(band.top() + small * (above - 1 - level))
+                        band.setBottom(middle)
+                    else:
+                        band.setBottom(band.bottom() - small * (below - 1 - level))
+                        band.setTop(middle)
+                    self._paint_span(painter, span.type, band, small, is_above)
         for word, box in zip(self.words, boxes, strict=True):
-            write(painter, box, word, self.font(), Role.TEXT, CENTRE)
+            inner = box.adjusted(0, small * above, 0, -small * below)
+            write(painter, inner, word, self.font(), Role.TEXT, CENTRE)
+
+    @property
+    def _rows(self) -> tuple[int, int]:
+        """Rows of names above and below the words."""
+        above, below = (max(_levels(side), default=0) + 1 for side in (self.above, self.below))
+        return above, below
 
     def _paint_span(
-        self, painter: QPainter, type_: str, part: QRectF, small: float, is_above: bool
+        self, painter: QPainter, type_: str, band: QRectF, small: float, is_above: bool
     ) -> None:
         """Paint the name of a span in a band that reaches half over its words."""
-        color = span_color(type_, self._types)
-        band, label = QRectF(part), QRectF(part)
+        color, label = span_color(type_, self._types), QRectF(band)
         label.setHeight(small)
-        if is_above:
-            band.setBottom(part.center().y())
-        else:
-            band.setTop(part.center().y())
-            label.moveBottom(part.bottom())
+        if not is_above:
+            label.moveBottom(band.bottom())
         color.setAlphaF(TINT)
         fill(painter, band, color, 4)
         write(painter, label, type_, font("small"), Role.TEXT, CENTRE)
@@ -158,9 +169,24 @@ class TaggedWords(FlowWidget):
             missing = names.horizontalAdvance(span.type) + SPACE - inside
             if missing > 0:
                 widths[span.start] += missing
-        height = words.height() + 2 * names.height() + SPACE
+        height = words.height() + sum(self._rows) * names.height() + SPACE
         clipped = (min(word, float(width)) for word in widths)
         return flow(clipped, height, width, GAP, SPACE)
+
+
+def _levels(spans: Sequence[Span]) -> list[int]:
+    """The row of names of each span, from 0 next to the words: spans that overlap have different
+    ones, shorter spans lower ones."""
+    levels: dict[int, int] = {}
+    for index in sorted(range(len(spans)), key=lambda n: spans[n].end - spans[n].start):
+        span = spans[index]
+        taken = {
+            level
+            for other, level in levels.items()
+            if spans[other].start < span.end and span.start < spans[other].end
+        }
+        levels[index] = next(n for n in count() if n not in taken)
+    return [levels[index] for index in range(len(spans))]
 
 
 def span_color(type_: str, types: Sequence[str]) -> QColor:

@@ -31,6 +31,7 @@ TASKS: dict[str, type[TaskSpec]] = {
         "ordinal_classification",
         "regression",
         "token_classification",
+        "span_classification",
         "question_answering",
         "multiple_choice",
         "sentence_similarity",

@@ -15,12 +15,13 @@ from engine.config.task import (
     F1_MACRO,
     LABEL_SMOOTHING,
     LOSS,
+    PRECISION,
+    RECALL,
     TOKENS,
     ClassWeight,
     Head,
     LabelColumn,
     LabelledTask,
-    Metric,
     TaskInfo,
     WindowedTask,
 )
@@ -38,22 +39,8 @@ class TokenClassification(LabelledTask, WindowedTask):
         metrics=(
             F1,
             F1_MACRO,
-            Metric(
-                "precision",
-                title="precision",
-                description=(
-                    "The fraction of the predicted entities that are correct in type, start "
-                    "and end."
-                ),
-            ),
-            Metric(
-                "recall",
-                title="recall",
-                description=(
-                    "The fraction of the true entities that are found with the correct type, "
-                    "start and end."
-                ),
-            ),
+            PRECISION,
+            RECALL,
             ACCURACY,
             LOSS,
         ),

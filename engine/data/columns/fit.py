@@ -229,11 +229,15 @@ def missing_cells_problem(role: str, missing: int, rows: int) -> StudioError:
     return StudioError(text, "Skip these rows, or complete them in the file.")
 
 
-def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:
-    """The first task that suits rows with these columns."""
+def likely_task(
+    mapping: Mapping, labels: Counts[str, int] | None = None, overlaps: int = 0
+) -> TaskSpec:
+    """The first task that suits rows with these columns; no tagger if spans overlap others."""
     counted = CountedLabels(labels) if labels else None
-    first = next(kind for kind, task in TASKS.items() if task.suits(mapping, counted))
-    return TASKS[first](kind=first)
+    suiting = (task for task in TASKS.values() if task.suits(mapping, counted))
+    heads = ((task, task.info.head) for task in suiting)
+    first = next(t for t, head in heads if not (overlaps and head is not None and head.tags_tokens))
+    return first(kind=first.task_name())
 
 
 def mapping_for(

@@ -7,6 +7,7 @@ if the text has none. Spans may overlap, and one may lie in another.
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from engine.data.columns.lists import parse_list
@@ -42,6 +43,26 @@ class TaggedWords(NamedTuple):
     words: list[str]
     tags: list[str]
     remarks: list[str]
+
+
+class SpannedWords(NamedTuple):
+    """Words with their places in a text, all spans of them, and remarks as of `TaggedWords`."""
+
+    text: str
+    places: list[tuple[int, int]]  # characters of each word
+    spans: list[Span]  # of words; they may overlap
+    remarks: list[str]
+
+    @property
+    def words(self) -> list[str]:
+        return [self.text[start:end] for start, end in self.places]
+
+    def of_characters(self, span: Span) -> TextSpan:
+        return TextSpan(self.places[span.start][0], self.places[span.end - 1][1], span.type)
+
+    def cell(self, spans: Iterable[Span]) -> str:
+        """The cell of spans of these words."""
+        return format_spans(map(self.of_characters, spans))
 
 
 # ── cells ────────────────────────────────────────────────────────────────────────────────────────
@@ -231,6 +252,29 @@ def tagged_words(text: str, cell: str) -> TaggedWords:
     return TaggedWords(split_words(text), split_words(cell), [])
 
 
+def spanned_words(text: str, cell: str) -> SpannedWords:
+    """The words of a row and all its spans, from spans of characters or tags of words.
+
+    A word in which a span begins or ends is split. Tagged words are joined by spaces.
+    """
+    lost: list[str] = []
+    if not marks_characters(text, cell):
+        spans = spans_from_tags(split_words(cell))
+        return spaced_words(split_words(text))._replace(spans=spans)
+    trimmed = {trim_span(text, span) for span in valid_spans(text, read_spans(cell) or (), lost)}
+    words = word_spans(text)
+    places = split_at_spans(words, [*trimmed])
+    lost += _cut_remarks(text, words, places)
+    return SpannedWords(text, places, _spans_of_words(sorted_spans(trimmed), places), lost)
+
+
+def spaced_words(words: Sequence[str]) -> SpannedWords:
+    """Words joined by spaces, without spans."""
+    ends = [*accumulate(len(word) + 1 for word in words)]
+    places = [(end - len(word) - 1, end - 1) for word, end in zip(words, ends, strict=True)]
+    return SpannedWords(" ".join(words), places, [], [])
+
+
 def tag_spans(
     text: str, spans: Sequence[TextSpan], words: Sequence[tuple[int, int]] | None = None
 ) -> TaggedWords:
@@ -246,18 +290,39 @@ def tag_spans(
     lost += [OVERLAP] * (len(trimmed) - len(selected))
     words = word_spans(text) if words is None else words
     positions = split_at_spans(words, selected)
-    cuts = {start for start, _ in positions} - {start for start, _ in words}
-    is_within = [text[cut - 1 : cut + 1].isalnum() for cut in cuts]  # as with shifted offsets
-    lost += [phrase("Word cut between two letters, where a span begins or ends")] * sum(is_within)
-    first = {start: index for index, (start, _) in enumerate(positions)}
-    last = {end: index for index, (_, end) in enumerate(positions)}
-    token_spans = [
+    lost += _cut_remarks(text, words, positions)
+    tags = tags_from_spans(_spans_of_words(selected, positions), len(positions), "BIO")
+    return TaggedWords([text[start:end] for start, end in positions], tags, lost)
+
+
+def _cut_remarks(
+    text: str, words: Sequence[tuple[int, int]], parts: Sequence[tuple[int, int]]
+) -> list[str]:
+    """Remarks on words that were split between two letters, as with shifted offsets."""
+    cuts = {start for start, _ in parts} - {start for start, _ in words}
+    is_within = [text[cut - 1 : cut + 1].isalnum() for cut in cuts]
+    return [phrase("Word cut between two letters, where a span begins or ends")] * sum(is_within)
+
+
+def _spans_of_words(spans: Iterable[TextSpan], words: Sequence[tuple[int, int]]) -> list[Span]:
+    """Spans of characters as spans of the words at these places, at which they begin and end."""
+    first = {start: index for index, (start, _) in enumerate(words)}
+    last = {end: index for index, (_, end) in enumerate(words)}
+    return [
         Span(label, first[start], last[end] + 1)
-        for start, end, label in selected
+        for start, end, label in spans
         if start in first and end in last
     ]
-    tags = tags_from_spans(token_spans, len(positions), "BIO")
-    return TaggedWords([text[start:end] for start, end in positions], tags, lost)
+
+
+def spans_alike(text: str, *codes: Sequence[TextSpan]) -> list[list[Span]]:
+    """All spans of several codes as spans of the same words, split at the ends of all spans."""
+    trimmed = [
+        sorted_spans(trim_span(text, span) for span in valid_spans(text, spans, []))
+        for spans in codes
+    ]
+    words = split_at_spans(word_spans(text), [span for spans in trimmed for span in spans])
+    return [_spans_of_words(spans, words) for spans in trimmed]
 
 
 def tag_alike(text: str, *codes: Sequence[TextSpan]) -> list[list[str]]:

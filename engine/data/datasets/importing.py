@@ -586,7 +586,8 @@ def overlap_notes(collected: SourceRows) -> list[str]:
     return [
         phrase(
             "{n:,} of {spans:,} span(s) overlap a longer one. They are kept; token classification "
-            "leaves them out, and the later one of two equally long ones.",
+            "leaves them out, and the later one of two equally long ones; span classification "
+            "learns all of them.",
             n=collected.overlaps,
             spans=sum(collected.spans.values()),
         )

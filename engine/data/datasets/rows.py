@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from engine.config.dataset import Mapping
 from engine.data.columns.joined import with_joined
 from engine.data.columns.label_sets import allows_blanks
-from engine.data.columns.text_spans import marks_characters, read_spans, tag_spans
+from engine.data.columns.text_spans import (
+    SpannedWords,
+    marks_characters,
+    read_spans,
+    spanned_words,
+    tag_spans,
+)
 from engine.data.columns.words import join_list, join_words, parse_words, split_words
 
 
@@ -94,6 +100,11 @@ class Rows:
             [join_words(row.tags) for row in rows],
             Counter(remark for row in rows for remark in row.remarks),
         )
+
+    @cached_property
+    def spanned(self) -> list[SpannedWords]:
+        """The words of each row and all spans of them; without tags there are no spans."""
+        return [*map(spanned_words, self.texts, self.tags or ("",) * len(self))]
 
     def all_texts(self) -> Sequence[str]:
         """All texts, second texts, and endings with their beginnings."""

@@ -111,7 +111,7 @@ def _targets(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
     A random token that equals the original is shown as kept. A causal model predicts every next
     token, so it has no targets to list.
     """
-    if batch.positions is None or data.learner.causal:
+    if batch.positions is None or batch.targets.dim() > 1 or data.learner.causal:
         return
     width, tokenizer, labels = batch.tokens.size(1), data.tokenizer, data.learner.labels
     is_in_row = (batch.positions >= row * width) & (batch.positions < (row + 1) * width)

@@ -152,7 +152,8 @@ def pad_to_graph_shape(batch: Batch, pad_id: int, max_length: int, ignore_index:
         count = min(graph_size(len(positions)), mask.size(0) * width)
         added = max(0, count - len(positions))
         positions = F.pad(positions // old * width + positions % old, (0, added))
-        targets = F.pad(targets, (0, added), value=ignore_index)
+        rows = (*(0, 0) * (targets.dim() - 1), 0, added)
+        targets = F.pad(targets, rows, value=ignore_index)
     return batch._replace(
         tokens=F.pad(batch.tokens, (0, extra), value=pad_id),
         segments=F.pad(batch.segments, (0, extra)),

@@ -24,7 +24,7 @@ from app.widgets.forms.span_view import SpanView
 from app.widgets.forms.tag_view import TagView
 from engine.config.codebook import Code, Codebook
 from engine.config.dataset import Mapping, Reading, Split
-from engine.config.tasks import TASKS
+from engine.config.tasks import TASKS, get_head
 from engine.data.datasets.editing import PendingEdits, edits_file, read_edits
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
@@ -32,7 +32,14 @@ from engine.results.predictions import Predictions
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
 from tests.app.results.test_view import open_results, results_source
-from tests.engine.results.rows import answer_rows, class_rows, label_rows, masked_tokens, tag_rows
+from tests.engine.results.rows import (
+    answer_rows,
+    class_rows,
+    label_rows,
+    masked_tokens,
+    span_rows,
+    tag_rows,
+)
 
 
 def store(studio: Studio, text: str, mapping: Mapping, name: str = "reviews") -> Dataset:
@@ -283,6 +290,19 @@ CASES = {
         {"marks": '[[8, 13, "PER"]]'},
         "B-LOC O O O → O O B-PER I-PER",
     ),
+    "span_classification": Case(
+        'text,marks\nAda met Bo Li,"[[0, 3, ""LOC""]]"\nin Rome,"[[3, 7, ""PER""]]"\n',
+        Mapping(text="text", tags="marks"),
+        lambda cells: span_rows(
+            [
+                ("Ada met Bo Li", [("LOC", 0, 1)], [("PER", 2, 4)]),
+                ("in Rome", [("PER", 1, 2)], [("PER", 1, 2)]),
+            ]
+        ),
+        mark,
+        {"marks": '[[8, 13, "PER"]]'},
+        '[[0, 3, "LOC"]] → [[8, 13, "PER"]]',
+    ),
     "question_answering": Case(
         "text,b,answers\nWhen?,In 1912 it sank.,In\nx,x,x\n",
         Mapping(text="text", pair="b", answers="answers"),
@@ -344,9 +364,7 @@ def test_labels_of_every_task_are_corrected_where_they_are_seen(studio, qtbot, t
     (edited,) = stored_edits(studio, dataset).values()
     assert edited == {n: c for n, c in case.cells.items() if dataset.page(0, 1)[0][n] != c}
     assert case.shown.partition(" → ")[2] in view.rows.row_text.toPlainText()
-    assert [span.type for span in view.rows.tags.above] == ["PER"] * (
-        task == "token_classification"
-    )
+    assert [span.type for span in view.rows.tags.above] == ["PER"] * get_head(task).marks_text
     studio.notices.shown[-1].act()
     qtbot.waitUntil(lambda: shown() == before)
     assert not stored_edits(studio, dataset)

@@ -57,6 +57,9 @@ def test_chunked_predictions_equal_those_of_one_pass(tuned, tmp_path, small_chun
     names = list(read(model.file, model.reading).columns)
     assert list(content[0])[: len(names)] == names and answer.prediction in content[0]
     key = answer.prediction if answer.prediction in expected[0] else answer.prediction[10:]
+    for spans in (row["spans"] for row in expected if kind == "span_classification"):
+        for span in spans:
+            span["probability"] = round(span["probability"], 6)  # as it is written
     equal = [row[answer.prediction] == e[key] for row, e in zip(content, expected, strict=True)]
     number = {"regression": "number", "sentence_similarity": "cosine"}.get(kind)
     if number is not None:

@@ -388,6 +388,8 @@ def rows_for(kind: str, folder: Path) -> Path:
         return small.questions(folder / "questions.json")
     if kind == "token_classification":
         return small.tagged(folder / "tagged.conll")
+    if kind == "span_classification":
+        return small.spanned(folder / "spanned.jsonl")
     if kind not in ROWS:
         return small.sentences(folder / "reviews.csv")
     header, row = ROWS[kind]

@@ -108,7 +108,7 @@ def expected(model: FineTuned, example: Example = EXAMPLE) -> dict[str, object]:
         rows = Rows([example.text], endings=[example.choices])
     if model.kind == "question_answering":
         rows = Rows([example.question], [example.passage])
-    if model.kind == "token_classification":
+    if model.kind in ("token_classification", "span_classification"):
         rows = Rows([example.passage])
     return Predictor(model.checkpoint).predict(rows)[0]
 
@@ -124,6 +124,12 @@ def assert_equal(output: str, model: FineTuned, example: Example = EXAMPLE) -> N
         loaded = load(model.checkpoint)
         assert {tag for _, tag in pairs} <= set(checkpoint_learner(loaded).labels)
         assert len(pairs) >= min(len(prediction["tags"]), loaded.spec.max_positions)
+    elif model.kind == "span_classification":
+        spans = [(span["text"], span["label"]) for span in prediction["spans"]]
+        found = ast.literal_eval(output)
+        assert spans == sorted([span[:2] for span in found], key=spans.index) and spans
+        given = {(span["text"], span["label"]): span["probability"] for span in prediction["spans"]}
+        assert {s[:2]: s[2] for s in found} == pytest.approx(given, abs=1e-4)
     elif model.kind == "question_answering":
         assert output == prediction["answer"]
     else:

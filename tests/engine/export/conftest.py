@@ -24,6 +24,7 @@ KINDS = {
     "multi_label": (Heads(outputs=3, kind="multi_label"), LABELS),
     "regression": (Heads(outputs=1, kind="regression"), ()),
     "token_classification": (Heads(outputs=3, kind="token_classification"), LABELS),
+    "span_classification": (Heads(outputs=70, kind="span_classification"), LABELS),
     "question_answering": (Heads(outputs=2, kind="question_answering"), ()),
     "multiple_choice": (Heads(outputs=1, kind="multiple_choice"), ()),
     "linear probe": (

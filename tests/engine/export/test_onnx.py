@@ -43,6 +43,7 @@ TESTED_ELSEWHERE = (
     "pooler",
     "pre-training",
     "question_answering",
+    "span_classification",
     "text_classification",
     "token_classification",
 )

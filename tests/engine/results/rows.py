@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping
+from engine.data.columns.tags import Span
+from engine.data.columns.text_spans import spaced_words
 from engine.evaluation import question_answering
+from engine.evaluation.span_classification import row_f1
 from engine.results.intervals import UNKNOWN, Interval, percentiles
 from engine.results.predictions import PredictionInfo, Predictions
 
@@ -84,6 +87,30 @@ def tag_rows(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> 
         record,
         {"text": [words for words, _, _ in rows]},
     )
+
+
+def span_rows(
+    rows: Sequence[tuple[str, Sequence[tuple[str, int, int]], Sequence[tuple[str, int, int]]]],
+) -> Predictions:
+    """Predictions of spans: words, gold and predicted (label, first word, end) of each row."""
+    spanned = [spaced_words(words.split()) for words, _, _ in rows]
+    sides = [([Span(*s) for s in gold], [Span(*s) for s in said]) for _, gold, said in rows]
+    details = [
+        {"words": row.words, "places": row.places, "gold": gold, "predicted": said}
+        for row, (gold, said) in zip(spanned, sides, strict=True)
+    ]
+    record = {
+        "row": range(len(rows)),
+        "gold": [row.cell(gold) for row, (gold, _) in zip(spanned, sides, strict=True)],
+        "predicted": [row.cell(said) for row, (_, said) in zip(spanned, sides, strict=True)],
+        "probability": [0.9] * len(rows),
+        "score": [row_f1(*pair) for pair in sides],
+        "details": [*map(json.dumps, details)],
+    }
+    labels = sorted({span.type for pair in sides for side in pair for span in side})
+    mapping = Mapping(text="text", tags="spans")
+    info = new_info("span_classification", labels, mapping=mapping)
+    return Predictions.from_columns(info, record, {"text": [row.text for row in spanned]})
 
 
 def label_rows(

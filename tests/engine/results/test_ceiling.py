@@ -15,7 +15,7 @@ from engine.results.ceiling import ceiling, ceiling_note, ceiling_sentence
 from engine.results.coders import coder_codes
 from engine.results.conditions import CodersDisagree, Outcome, mask
 from engine.results.predictions import CELL, Predictions
-from tests.engine.results.rows import class_rows, tag_rows
+from tests.engine.results.rows import class_rows, span_rows, tag_rows
 
 NAMES = ("bad", "fair", "good")
 
@@ -100,6 +100,15 @@ def test_tags_and_label_sets_and_numbers_of_coders_have_the_metric_of_their_task
         sum(len(f(a, b)) for a, b in pairs) for f in (set.__and__, lambda a, b: [*a, *b])
     )
     assert found.human.value == pytest.approx(2 * shared / every), "of a tagger's spans"
+    nested = span_rows([("Ada met Bo-Li here", [], [])] * 40)
+    found = ceiling(with_coders(nested, A=codes[0], B=codes[1]))
+    pairs = [
+        tuple({*map(tuple, json.loads(cell))} for cell in pair) for pair in zip(*codes, strict=True)
+    ]
+    shared, every = (
+        sum(len(f(a, b)) for a, b in pairs) for f in (set.__and__, lambda a, b: [*a, *b])
+    )
+    assert found.human.value == pytest.approx(2 * shared / every), "of all spans"
 
     sets = [[rng.choice(NAMES, rng.integers(1, 3), replace=False).tolist() for _ in range(40)]
             for _ in range(2)]  # fmt: skip

@@ -11,20 +11,20 @@ from engine.documents.card import classes_note
 from engine.results.masked_tokens import token_scores, unigram_scores
 from engine.results.measures import interval
 from engine.results.neglected import macro_f1, neglect, never_predicted, remedy, weights_advice
-from tests.engine.results.rows import class_rows, label_rows, masked_tokens, tag_rows
+from tests.engine.results.rows import class_rows, label_rows, masked_tokens, span_rows, tag_rows
 from tests.tasks.jobs import JOBS
 
 LABELS = ("a", "b", "c")
 GOLD = ["a"] * 20 + ["b"] * 4 + ["c"]
 SAID = ["a"] * 20 + ["b"] * 2 + ["a"] * 3  # never “c”
+PAIRS = [*zip(GOLD, SAID, strict=True)]
 RARE = {
     "text_classification": class_rows(GOLD, SAID, LABELS),
     "pair_classification": class_rows(GOLD, SAID, LABELS, task="pair_classification"),
     "ordinal_classification": class_rows(GOLD, SAID, LABELS, task="ordinal_classification"),
     "multi_label": label_rows([[x] for x in GOLD], [[x] for x in SAID], LABELS),
-    "token_classification": tag_rows(
-        [("w", f"B-{gold}", f"B-{said}") for gold, said in zip(GOLD, SAID, strict=True)]
-    ),
+    "token_classification": tag_rows([("w", f"B-{gold}", f"B-{said}") for gold, said in PAIRS]),
+    "span_classification": span_rows([("w", [(x, 0, 1)], [(y, 0, 1)]) for x, y in PAIRS]),
 }
 KNOWN = dict.fromkeys(RARE, LABELS[:2]) | {"token_classification": ("B-a", "B-b")}
 

@@ -127,7 +127,7 @@ def test_only_near_ties_may_change_their_order():
 def test_every_head_is_compared(kind, tmp_path):
     from engine.models.heads import Heads
 
-    outputs = get_head(kind).outputs or 3
+    outputs = get_head(kind).outputs_for(3)
     checkpoint = load(folder(tmp_path / kind, Heads(outputs=outputs, kind=kind)))
     text = ("a b c d e f", None)
     answer = predict(checkpoint, text)

@@ -241,6 +241,7 @@ UNSURE_INPUTS: dict[str, tuple[Rows, dict[str, object]]] = {
     "multi_label": (Rows([TEXT]), {}),
     "ordinal_classification": (Rows([TEXT]), {}),
     "token_classification": (Rows(["Ada saw Paris"]), {"text": "Ada saw Paris"}),
+    "span_classification": (Rows(["oslo saw rome"]), {"text": "oslo saw rome"}),
     "question_answering": (Rows([TEXT], [PAIR]), {"pair": PAIR}),
     "multiple_choice": (Rows([TEXT], endings=[(PAIR, TEXT)]), {"endings": (PAIR, TEXT)}),
 }

@@ -15,6 +15,7 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.question_answering import QuestionAnswering
 from engine.config.tasks.regression import Regression
 from engine.config.tasks.sentence_similarity import SentenceSimilarity
+from engine.config.tasks.span_classification import SpanClassification
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.tasks.token_classification import TokenClassification
 from engine.config.training import HardwareSpec, TrainingSpec
@@ -130,6 +131,32 @@ def tagged(path: Path, sentences: int = 48) -> Path:
 def tagging(folder: Path, **training: object) -> JobSpec:
     data = FileData(path=tagged(folder / "tagged.conll"))
     return make_job("People and places", TokenClassification(), data, **training)
+
+
+def spanned(path: Path, rows: int = 96) -> Path:
+    """JSON lines with spans of characters: places, and organisations named after them."""
+    rng = random.Random(7)
+    with open(path, "w", encoding="utf-8") as file:
+        for _ in range(rows):
+            text, spans = "", []
+            for kind in rng.choices(("org", "place", "other"), k=4):
+                start, place = len(text), rng.choice(("rome", "oslo", "cork"))
+                words = rng.choice(("the bread", "of", "saw it"))
+                text += {"org": f"university of {place} ", "place": f"{place} "}.get(
+                    kind, f"{words} "
+                )
+                if kind != "other":
+                    spans.append([len(text) - 1 - len(place), len(text) - 1, "place"])
+                if kind == "org":
+                    spans.append([start, len(text) - 1, "org"])
+            file.write(json.dumps({"text": text.strip(), "spans": spans}) + "\n")
+    return path
+
+
+def finding_spans(folder: Path, **training: object) -> JobSpec:
+    data = FileData(path=spanned(folder / "spanned.jsonl"))
+    settings = {"learning_rate": 2e-2, **training}
+    return make_job("Places and universities", SpanClassification(), data, **settings)
 
 
 def labelled(path: Path, rows: int = 96) -> Path:

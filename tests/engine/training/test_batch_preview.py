@@ -94,6 +94,12 @@ def check_tags(rows: tuple[BatchRow, ...]) -> None:
         assert not any(row.tokens[t.position].startswith(("##", "[")) for t in row.targets)
 
 
+def check_spans(rows: tuple[BatchRow, ...]) -> None:
+    assert not any(row.targets for row in rows)
+    spans = {span for row in rows for span in row.expected.split("; ")}
+    assert spans & {"place: rome", "org: university of rome"} and not spans & {"", "org: rome"}
+
+
 Check = Callable[[tuple[BatchRow, ...]], None]
 JOBS: dict[str, tuple[Callable[[Path], JobSpec], Check]] = {
     "as in the paper": (as_in_the_paper, check_pieces),
@@ -102,6 +108,7 @@ JOBS: dict[str, tuple[Callable[[Path], JobSpec], Check]] = {
     "classes": (lambda folder: small.classifying(folder, steps=8), check_classes),
     "answers": (lambda folder: small.answering(folder, steps=8), check_answers),
     "tags": (lambda folder: small.tagging(folder, steps=8), check_tags),
+    "spans": (lambda folder: small.finding_spans(folder, steps=8), check_spans),
 }
 
 

@@ -15,6 +15,7 @@ LABELS = Goal("multi_label")
 NUMBER = Goal("regression")
 ORDERED = Goal(ORDINAL)
 TAGS = Goal("token_classification")
+SPANS = Goal("span_classification")
 QUESTIONS = Goal("question_answering")
 CHOICES = Goal("multiple_choice")
 CONTINUE = Goal("pretraining")
@@ -40,6 +41,7 @@ MAPPINGS = {  # unless rows have a text and a label
     PAIR: Mapping(text="text", pair="other", label="label"),
     SIMILAR: Mapping(text="text", pair="other"),
     TAGS: Mapping(text="text", tags="other"),
+    SPANS: Mapping(text="text", tags="other"),
     CHOICES: Mapping(text="text", endings=("other", "another"), label="label"),
     QUESTIONS: Mapping(text="text", pair="other", answers="label"),
 }

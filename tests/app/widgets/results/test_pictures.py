@@ -38,7 +38,14 @@ from engine.results.conditions import mask
 from engine.results.fitting import best_thresholds, with_temperature
 from engine.results.predictions import Predictions
 from tests.app.accessible import assert_accessible
-from tests.engine.results.rows import class_rows, label_rows, masked_tokens, new_info, tag_rows
+from tests.engine.results.rows import (
+    class_rows,
+    label_rows,
+    masked_tokens,
+    new_info,
+    span_rows,
+    tag_rows,
+)
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]]
 GOLD = ["bad", "good", "bad", "good"]
@@ -100,6 +107,12 @@ EXAMPLES: dict[str, Predictions] = {
     "sentence_similarity": regression("sentence_similarity"),
     "token_classification": tag_rows(
         [("Ann saw Rome", "B-PER O B-LOC", "B-PER O O"), ("in Bern", "O B-LOC", "O B-PER")]
+    ),
+    "span_classification": span_rows(
+        [
+            ("University of Rome", [("org", 0, 3), ("place", 2, 3)], [("org", 0, 3)]),
+            ("so so", [], [("place", 0, 1)]),
+        ]
     ),
     "question_answering": answers(),
     "pretraining": masked_tokens(),

@@ -233,7 +233,7 @@ class ReviewCard(Card):
     def _why_not(self, entry: ModelEntry) -> str:
         if entry.info is None:
             return self.tr("This model cannot be read.")
-        is_tagger = entry.info.task is not None and get_head(entry.info.task).tags_tokens
+        is_tagger = entry.info.task is not None and get_head(entry.info.task).marks_text
         return (
             self.tr("This model does not predict tags.")
             if self._needs_tagger and not is_tagger

@@ -103,6 +103,8 @@ class Choice(QObject):
 def has_target(side: ModelInput) -> bool:
     """True if the model has a task head whose score can be explained here.
 
-    Multiple choice is explained in the panel where its choices are typed.
+    Multiple choice is explained in the panel where its choices are typed; the score of a span
+    depends on two words.
     """
-    return side.task is not None and not get_head(side.task).scores_choices
+    head = None if side.task is None else get_head(side.task)
+    return head is not None and not head.scores_choices and not head.labels_spans
