@@ -102,7 +102,7 @@ def word_vectors(home: Home) -> list[VectorsEntry]:
         try:
             entries.append(VectorsEntry(folder.name, folder, read_facts(folder)))
         except StudioError as error:
-            entries.append(VectorsEntry(folder.name, folder, None, error.problem))
+            entries.append(VectorsEntry(folder.name, folder, None, error.phrase))
     return entries
 
 

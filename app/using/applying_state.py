@@ -189,9 +189,12 @@ class ApplyingState(QObject):
         return open_with_counts(version, self.task, known.labels)
 
     def choose_rows(self, rows: StoredRows) -> None:
+        """Choose rows; by default those without a label get theirs, and others keep them."""
         self.rows = rows
         if rows == "unlabelled" and EDITS in self.formats:
             self.format = EDITS
+        elif self.format == EDITS:
+            self.format = DATASET
         self._preview()
 
     def _read(self, work: Callable[[], Any], on_done: Callable[[Any], None]) -> None:

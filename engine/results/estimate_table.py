@@ -194,7 +194,7 @@ class _Codes:
         if not self.is_coded.any():
             raise StudioError(
                 "No row with a prediction has a hand code in “{name}”.",
-                "Code a random sample of the rows by hand first.",
+                "Predict the hand-coded rows, too; without any, code a random sample by hand.",
                 name=request.hand[:60],
             )
         self.chance = self._read_chance(cells, request)

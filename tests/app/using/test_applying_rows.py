@@ -70,6 +70,9 @@ def test_unlabelled_rows_are_labelled_as_edits_and_a_part_is_written_to_a_file(
     rows.setCurrentIndex(1)
     rows.activated.emit(1)
     assert state.format == EDITS, "the labels of these rows are missing"
+    state.choose_rows("all")
+    assert state.format == DATASET, "no label is replaced unasked"
+    state.choose_rows("unlabelled")
     qtbot.waitUntil(lambda: state.preview is not None and not state.is_loading, timeout=PATIENCE)
     assert_accessible(dialog)
     dialog.choices.start.click()

@@ -73,7 +73,8 @@ def test_damaged_files_are_refused_and_damaged_copies_listed(qtbot, page, studio
     studio.models_changed.emit()
     qtbot.waitUntil(lambda: "broken" in titles(page))
     page.open(folder)
-    assert "missing or damaged" in texts(page.vectors) and not page.vectors.explore.isEnabled()
+    assert "damaged. Import their file again." in texts(page.vectors)
+    assert not page.vectors.explore.isEnabled()
     assert_accessible(page)
 
 
