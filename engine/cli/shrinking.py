@@ -36,7 +36,7 @@ def shrink(
     student: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Another model that learns from the run, by name or folder; may be repeated.",
+            help="Another model that learns from the run, such as MiniLM; may be repeated.",
             callback=find_checkpoints,
         ),
     ] = None,
