@@ -156,20 +156,17 @@ def scores(lines: list[Line]) -> dict[tuple[str, str, int], dict[str, dict[int, 
     return cells
 
 
-def figures(lines: list[Line], most: int) -> tuple[float, float, int]:
-    """Contrastive fine-tuning against fine-tuning with at most so many rows.
+def gains(lines: list[Line], rows: int, other: str) -> dict[str, list[float]]:
+    """Contrastive fine-tuning with so many rows less another way, in points.
 
-    The lowest and the highest difference of the mean scores of a data set with a number of rows, in
-    points, and the number of data sets.
+    The differences of each data set that has both, by seed.
     """
-    gains = list[float]()
-    sets = set[str]()
-    for (_, name, rows), cell in scores(lines).items():
-        if rows <= most and {CONTRASTIVE, FINE_TUNING} <= cell.keys():
-            seeds = cell[CONTRASTIVE].keys() & cell[FINE_TUNING].keys()
-            gains += [100 * (fmean(cell[CONTRASTIVE][s] - cell[FINE_TUNING][s] for s in seeds))]
-            sets.add(name)
-    return min(gains), max(gains), len(sets)
+    return {
+        name: [100 * (ours[seed] - theirs[seed]) for seed in ours.keys() & theirs.keys()]
+        for (_, name, asked), cell in scores(lines).items()
+        if asked == rows
+        and (ours := cell.get(CONTRASTIVE, {})).keys() & (theirs := cell.get(other, {})).keys()
+    }
 
 
 def table(lines: list[Line]) -> Iterator[str]:

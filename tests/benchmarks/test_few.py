@@ -1,5 +1,7 @@
 """The advice for few labelled rows is that of the stored runs."""
 
+from statistics import fmean
+
 from benchmarks import harness
 from benchmarks.few import compare, data
 from engine.config.families.bert import bert
@@ -11,10 +13,13 @@ TEXT = TASKS["text_classification"].info
 
 def test_the_figures_of_few_labels_are_those_of_the_stored_runs():
     lines = harness.read_lines(compare.STORED)
-    low, high, sets = compare.figures(lines, FEW_LABELS.rows[1])
-    assert (round(low), round(high), sets) == (*FEW_LABELS.points, FEW_LABELS.sets)
-    assert min(line["asked"] for line in lines) == FEW_LABELS.rows[0]
-    assert low > 0, "nowhere worse than fine-tuning"
+    for rows, *stated, sets in FEW_LABELS:
+        for way, ends in zip((compare.FINE_TUNING, compare.LINEAR), stated, strict=True):
+            gains = [fmean(by_seed) for by_seed in compare.gains(lines, rows, way).values()]
+            assert (round(min(gains)), round(max(gains))) == ends, (rows, way)
+            assert fmean(gains) > 0, "the best way on average"
+            if way == compare.FINE_TUNING:
+                assert len(gains) == sets and min(gains) > 0, "nowhere worse than fine-tuning"
     for line in lines:
         if line["way"] == compare.CONTRASTIVE:
             situation = Situation(TEXT, network=bert(6, 384), rows=line["rows"], contrastive=True)

@@ -305,7 +305,8 @@ def test_contrastive_fine_tuning_is_offered_for_few_labelled_rows(wizard):
     assert "a sentence encoder such as MiniLM" in step.few_text.text()
     size = {"layers": 6, "hidden_size": 384, "intermediate_size": 1536, "sentence": SentenceSpec()}
     state.set(replace(state.choices, model=replace(MODEL, info=INFO.model_copy(update=size))))
-    assert "contrastive fine-tuning scored" in step.few_text.text()
+    assert "contrastive fine-tuning is the best" in step.few_text.text()
+    assert "with 64 rows" in step.few_text.text() and "0 to +20" in step.few_text.text()
     step.few_switch.click()
     choices = state.choices
     assert choices.probe.vectors == "contrastive" and step.recipe_row.isHidden()
