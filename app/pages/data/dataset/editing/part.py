@@ -126,7 +126,7 @@ class EditingPart(QObject):
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitDelegate(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._on_row())
         # a reset clears the current row without a signal
-        model.modelReset.connect(self._show_parts)
+        model.modelReset.connect(self._on_row)
         self.state.changed.connect(self._on_changed)
         kinds = {book.kind for book in self._data.spec.codebooks.values()}
         self.words_area.set_flow(self.spans if "spans" in kinds else self.words)

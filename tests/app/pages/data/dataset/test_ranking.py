@@ -250,3 +250,7 @@ def test_keys_pressed_while_the_model_computes_decide_on_the_row_that_was_shown(
     assert editing.state.coding(4).skipped
     drawn = {row: editing.state.coding(row).drawn for row in (2, 5, 59)}
     assert drawn == {2: "file", 5: "file", 59: "uncertain"}
+
+    view.search.setText("no such text")
+    qtbot.waitUntil(lambda: view.model.rowCount() == 0)
+    assert editing.review.ranking.in_hand is None, "no row is shown"
