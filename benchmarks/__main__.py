@@ -45,6 +45,7 @@ CASES = {
         "forms.compare", "files of other tools, read or refused by name; exports, read by them"
     ),
     "few": Case("few.compare", "ways to train a classifier of few rows, against SetFit"),
+    "levels": Case("levels", "losses and decisions for labels that are paths"),
     "sets": Case("sets", "coverage of prediction sets on held-out rows"),
     "fidelity": Case("fidelity", "scores against transformers on eight data sets"),
 }

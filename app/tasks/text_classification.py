@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from PySide6.QtWidgets import QWidget
+
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import PredictionInput, PredictionView
@@ -23,11 +25,11 @@ MAX_BARS = 100  # classes shown
 class ClassesView(PredictionView):
     """Classes as bars, the most likely first."""
 
-    def __init__(self) -> None:
+    def __init__(self, *parts: QWidget) -> None:
         super().__init__()
         self.bars = ProbabilityBars(self.tr("Classes"))
         self.labels_in_set = Text("", "strong", selectable=True)
-        self.lay_out(self.labels_in_set, self.bars)
+        self.lay_out(*parts, self.labels_in_set, self.bars)
 
     def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
         ranked = prediction.predictions[0].ranked

@@ -47,6 +47,7 @@ from engine.progress import ProgressCallback, no_progress
 from engine.results.predictions import CELL
 from engine.system.memory import keep_freed_memory, trim_memory
 from engine.tasks.describing import DescribedPredictor
+from engine.tasks.hierarchical_classification import NODE, NODE_PROBABILITY
 from engine.tasks.predicting import Predictor
 
 CHUNK_ROWS = 4_096  # rows of a chunk
@@ -278,6 +279,7 @@ WRITERS = (*TABLE_WRITERS, SUFFIX, VECTORS)
 PREDICTED = "said:"
 CERTAINTY = "certainty"  # of each prediction, float64 from 0 to 1, or null
 UNSURE = "unsure"
+SURE = "sure_label"  # the deepest sure node of labels with levels
 DIGITS = 6  # decimal places
 
 
@@ -331,7 +333,27 @@ def format_chunk(chunk: pa.Table, threshold: float | None) -> pa.Table:
     if threshold is None:
         return table
     marks = pc.less(chunk[CERTAINTY], pa.scalar(threshold, pa.float64()))
-    return table.append_column(_unused_name(UNSURE, table.column_names), marks)
+    table = table.append_column(_unused_name(UNSURE, table.column_names), marks)
+    nodes = _sure_nodes(chunk, threshold)
+    return (
+        table
+        if nodes is None
+        else table.append_column(_unused_name(SURE, table.column_names), nodes)
+    )
+
+
+def _sure_nodes(chunk: pa.Table, threshold: float) -> "pa.ChunkedArray[Any] | None":
+    """The deepest node of each row whose probability reaches the threshold, “” for none.
+
+    None if the labels have no levels.
+    """
+    nodes, level = None, 1
+    while (name := PREDICTED + NODE.format(level)) in chunk.column_names:
+        probabilities = chunk[PREDICTED + NODE_PROBABILITY.format(level)]
+        is_sure = pc.greater_equal(probabilities, pa.scalar(threshold, pa.float64()))
+        nodes = pc.if_else(is_sure, chunk[name], pa.scalar("") if nodes is None else nodes)
+        level += 1
+    return nodes
 
 
 def check_threshold(chunk: pa.Table, threshold: float | None) -> None:

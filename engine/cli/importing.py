@@ -30,8 +30,7 @@ from engine.cli.splitting import (
 )
 from engine.cli.stored import find_version, version_facts
 from engine.config.tasks import TASKS
-from engine.data.columns.fit import likely_task, unlabelled_notes
-from engine.data.columns.scales import order_note
+from engine.data.columns.fit import label_hint, likely_task, unlabelled_notes
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.packets import is_packet
 from engine.data.datasets.store import open_dataset
@@ -123,8 +122,8 @@ def import_data(
     kind = extra["task"]
     task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels, spec.overlaps)
     notes = (*files.notes, *spec.notes, *reading_notes(spec.labels), *unlabelled_notes(spec, task))
-    if kind is None and spec.mapping.label and (ordered := order_note(spec.labels)):
-        notes = (*notes, ordered)
+    if kind is None and spec.mapping.label and (hint := label_hint(spec.labels)):
+        notes = (*notes, hint[1])
     for note in dict.fromkeys(notes):
         echo_error(f"note: {note}")
     if spec.targets:

@@ -74,7 +74,12 @@ class Mapping(Spec):
         None, title="Second text", description="Column with the second text, for pairs of texts."
     )
     label: str | None = Field(
-        None, title="Label", description="Column with the class, the number or the correct choice."
+        None,
+        title="Label",
+        description=(
+            "Column with the class, the number or the correct choice. Columns with a level of a "
+            "hierarchy each are joined by a template such as “{level 1} > {level 2}”."
+        ),
     )
     flags: tuple[str, ...] = Field(
         (),
@@ -180,9 +185,9 @@ class Mapping(Spec):
 
     @property
     def templates(self) -> tuple[str, ...]:
-        """The texts that are joined from several columns, each named by its template."""
-        texts = (self.text, self.pair, self.beginning, self.negative)
-        return tuple(name for name in texts if name is not None and template_columns(name))
+        """The texts, and the label, that are joined from several columns by these templates."""
+        joined = (self.text, self.pair, self.beginning, self.negative, self.label)
+        return tuple(name for name in joined if name is not None and template_columns(name))
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -173,12 +173,12 @@ def pairs_have_one_label(job: "JobSpec") -> Iterator[Problem]:
     """Contrastive fine-tuning compares texts of one label each, and fits its last layer."""
     if job.features.vectors != CONTRASTIVE:
         return
-    info, training = job.task.info, job.training
-    if info.head is None or not info.head.is_nominal or "pair" in info.reads:
+    training = job.training
+    if not job.task.info.learns_from_pairs:
         yield Problem(
             phrase(
-                "Contrastive fine-tuning learns one label per text, without an order: choose text "
-                "classification, or set features.vectors to fine-tuned"
+                "Contrastive fine-tuning learns one label per text, without order or levels: "
+                "choose text classification, or set features.vectors to fine-tuned"
             ),
             ("features.vectors", "task"),
         )

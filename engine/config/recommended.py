@@ -181,9 +181,8 @@ class Situation:
     @property
     def is_few(self) -> bool:
         """So few rows of one label per text that contrastive fine-tuning was better."""
-        head = self.task.head
-        learns_classes = head is not None and head.is_nominal and "pair" not in self.task.reads
-        return learns_classes and not self.from_scratch and 0 < self.rows <= FEW_LABELS[-1].rows
+        can_learn = self.task.learns_from_pairs and not self.from_scratch
+        return can_learn and 0 < self.rows <= FEW_LABELS[-1].rows
 
 
 @dataclass(frozen=True)

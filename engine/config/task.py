@@ -270,6 +270,7 @@ class TaskInfo:
         cuts_long_texts: texts beyond the maximum length are truncated.
         hub_pipeline: the pipeline tag of the Hugging Face Hub.
         row_figures: the numbers of its rows, in addition to those that all rows have.
+        has_levels: its labels are paths of a hierarchy.
     """
 
     title: str
@@ -286,11 +287,18 @@ class TaskInfo:
     cuts_long_texts: bool = True
     hub_pipeline: str = ""
     row_figures: tuple[RowFigure, ...] = ()
+    has_levels: bool = False
 
     @property
     def is_pretraining(self) -> bool:
         """True if it needs no labels and trains the heads of pre-training."""
         return self.head is None
+
+    @property
+    def learns_from_pairs(self) -> bool:
+        """True if contrastive fine-tuning can learn it: one label per text, no order or levels."""
+        is_nominal = self.head is not None and self.head.is_nominal
+        return is_nominal and not self.has_levels and "pair" not in self.reads
 
     @property
     def has_partial_scores(self) -> bool:

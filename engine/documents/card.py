@@ -25,6 +25,7 @@ from engine.phrases import Phrase, join, number_text, phrase
 from engine.results.ceiling import ceiling_sentence
 from engine.results.comparing import BaselineComparison, baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
+from engine.results.levels import levels_note
 from engine.results.measures import interval, main_metric, main_score
 from engine.results.neglected import macro_f1, neglect
 from engine.results.prediction_sets import sets_note, sets_sentence
@@ -176,6 +177,7 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
             _table(("", main_metric(result).title, INTERVAL), score_rows(result, comparisons)),
             baseline_advice(comparisons),
             classes_note(result),
+            levels_note(result),
             ceiling_sentence(result),
             sets_note(result),
             mean_over_seeds(result, scores_by_seed(run, result)),

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeGuard
 
 from engine.config.joined_texts import COLUMN, template_columns
+from engine.config.levels import Levels
 from engine.config.prediction import PredictionSettings
 from engine.config.task import (
     CHOICES,
@@ -13,6 +14,7 @@ from engine.config.task import (
     SPANS,
     TOKENS,
     AggregatingTask,
+    LabelledTask,
     TaskSpec,
     WindowedTask,
 )
@@ -163,6 +165,9 @@ def _print_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
         count = "sum(sum([*probs.values()][:n]) < 0.5 for n in range(1, len(probs)))"
         lines += [f"label = [*probs][{count}]  # the median", "print(label)"]
         certainty = "probs[label]"
+    elif task.info.has_levels and isinstance(task, LabelledTask):
+        lines += _level_lines(Levels(task.labels), settings.unsure_below)
+        certainty = "probs[label]"
     elif settings.threshold != DEFAULTS.threshold:
         label = f"list(probs)[list(probs.values())[-1] >= {settings.threshold!r}]"
         lines += [f"label = {label}", "print(label)"]
@@ -172,6 +177,27 @@ def _print_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
         lowest = f"{least!r}.get(name, 2)" if settings.sets.by_class else repr(max(least.values()))
         lines.append(f"print([name for name, p in probs.items() if p >= {lowest}])")
     return [*lines, *_unsure_lines(certainty, settings)]
+
+
+def _level_lines(hierarchy: Levels, unsure_below: float) -> list[str]:
+    """Lines that print the most likely node of each level, and the `label` that they lead to."""
+    sign, sure = hierarchy.separator, ""
+    if unsure_below:
+        sure = f", 'sure' if nodes[best] >= {unsure_below!r} else 'unsure'"
+    return [
+        "left = probs",
+        f"for level in range({hierarchy.depth}):",
+        f"    path = {{name: name.split({sign!r})[:level + 1] for name in left}}",
+        "    path = {name: tuple(map(str.strip, parts)) for name, parts in path.items()}",
+        "    nodes = {node: 0 for node in path.values()}",
+        "    for name, p in left.items():",
+        "        nodes[path[name]] += p",
+        "    best = max(nodes, key=nodes.get)",
+        f"    print(best, nodes[best]{sure})",
+        "    left = {name: p for name, p in left.items() if path[name] == best}",
+        "label = max(left, key=left.get)",
+        "print(label)",
+    ]
 
 
 def _unsure_lines(certainty: str, settings: PredictionSettings) -> list[str]:

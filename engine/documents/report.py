@@ -40,6 +40,7 @@ from engine.phrases import Phrase, phrase
 from engine.results.ceiling import ceiling_sentence
 from engine.results.comparing import baseline_advice
 from engine.results.intervals import Interval
+from engine.results.levels import levels_note
 from engine.results.masked_tokens import baseline_note
 from engine.results.measures import main_metric
 from engine.results.prediction_sets import sets_note
@@ -222,6 +223,7 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
     sentences = (
         score_note(predictions),
         classes_note(predictions),
+        levels_note(predictions),
         baseline_note(predictions),
         ceiling_sentence(predictions),
         sets_note(predictions),

@@ -32,8 +32,8 @@ class ScoredRows(Protocol):
         """The rows with gold, bool [N]."""
 
     @property
-    def label_count(self) -> int:
-        """C."""
+    def labels(self) -> tuple[str, ...]:
+        """The C labels."""
 
     @property
     def model_labels(self) -> int:

@@ -154,7 +154,7 @@ def binary_cross_entropies(
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     gold, predicted = rows.members("gold"), rows.members("predicted")
-    count = rows.label_count
+    count = len(rows.labels)
     parts = np.hstack([gold & predicted, predicted, gold])
     micro = sums_measure("f1_micro", parts, rows.labelled, lambda sums: micro_f1(sums, count))
     macro = Measure(

@@ -134,7 +134,7 @@ def cross_entropies(logits: NDArray[np.float64], true: NDArray[np.int64]) -> NDA
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     """Accuracy, and macro F1 over the classes that occur in a sample, gold or predicted."""
-    count = rows.label_count
+    count = len(rows.labels)
     gold, predicted = rows.codes("gold"), rows.codes("predicted")
     usable = (gold >= 0) & (predicted >= 0)
     pairs, kinds = np.unique(gold[usable] * count + predicted[usable], return_inverse=True)

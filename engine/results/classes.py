@@ -13,6 +13,7 @@ from engine.evaluation import measures
 from engine.results.conditions import Conditions, LabelIs
 from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts, wilson
 from engine.results.labels import codes, is_multi_label, labelled, labels, members
+from engine.results.levels import depth, level_counts, nodes_at
 from engine.results.predictions import Predictions
 
 
@@ -25,6 +26,7 @@ class Confusion:
 
     labels: tuple[str, ...]
     counts: NDArray[np.int64]
+    level: int = 0  # of nodes of a hierarchy; 0 for whole labels
 
     @property
     def by_row(self) -> NDArray[np.float64]:
@@ -40,9 +42,10 @@ class Confusion:
         """The rows of a cell; None selects a whole row or column."""
         conditions: Conditions = ()
         if gold is not None:
-            conditions += (LabelIs(side="gold", label=self.labels[gold]),)
+            conditions += (LabelIs(side="gold", label=self.labels[gold], level=self.level),)
         if predicted is not None:
-            conditions += (LabelIs(side="predicted", label=self.labels[predicted]),)
+            label = self.labels[predicted]
+            conditions += (LabelIs(side="predicted", label=label, level=self.level),)
         return conditions
 
 
@@ -101,6 +104,14 @@ def confusion(predictions: Predictions) -> Confusion:
     usable = (gold_codes >= 0) & (predicted_codes >= 0)
     counts = measures.confusion(gold_codes[usable], predicted_codes[usable], len(names))
     return Confusion(names, counts)
+
+
+def level_confusions(predictions: Predictions) -> tuple[Confusion, ...]:
+    """The confusion matrix of each level of labels that are paths, from the top."""
+    return tuple(
+        Confusion(nodes_at(predictions, level)[0], level_counts(predictions, level), level)
+        for level in range(1, depth(predictions) + 1)
+    )
 
 
 def label_figures(predictions: Predictions) -> tuple[LabelFigures, ...]:

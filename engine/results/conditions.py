@@ -19,7 +19,8 @@ from engine.errors import StudioError
 from engine.evaluation.measures import Side
 from engine.phrases import Phrase, phrase
 from engine.results.coders import disputed_rows
-from engine.results.labels import has_label, labels
+from engine.results.labels import codes, has_label, labels
+from engine.results.levels import nodes_at
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Floats, figure, parse_numbers
 from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans
@@ -29,14 +30,23 @@ IN_WORD = r"\pL\pM\pN_"
 
 
 class LabelIs(Spec):
-    """The gold or predicted label is this one; for multi-label rows, it is among them."""
+    """The gold or predicted label is this one; for multi-label rows, it is among them.
+
+    At a `level` of a hierarchy, the path that is cut to it is this one; 0: the whole label.
+    """
 
     kind: Literal["label"] = "label"
     side: Side
     label: str
     holds: bool = True  # False: is not
+    level: int = 0
 
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        if self.level:
+            names, of = nodes_at(predictions, self.level)
+            inside = np.flatnonzero(np.array(names)[of] == self.label)
+            below: NDArray[np.bool_] = np.isin(codes(predictions, self.side), inside)
+            return below if self.holds else ~below
         all_labels = labels(predictions)
         if self.label not in all_labels:
             return np.full(len(predictions), not self.holds)
@@ -45,6 +55,12 @@ class LabelIs(Spec):
 
     @property
     def sentence(self) -> Phrase:
+        if self.level:
+            return phrase(
+                "{label} at level {level}",
+                label=self.model_copy(update={"level": 0}).sentence,
+                level=self.level,
+            )
         if self.side == "gold":
             return (
                 phrase("true label is “{label}”", label=self.label)

@@ -36,8 +36,8 @@ class _Rows:
         return labelled(self._predictions)
 
     @property
-    def label_count(self) -> int:
-        return len(labels(self._predictions))
+    def labels(self) -> tuple[str, ...]:
+        return labels(self._predictions)
 
     @property
     def model_labels(self) -> int:

@@ -236,6 +236,9 @@ TESTED_ELSEWHERE = {
     "app/pages/data/dataset/agreement/part.py _ask_for_majority": (
         "app/pages/data/dataset/test_agreement.py"
     ),
+    "app/pages/data/dataset/editing/codebook_dialog.py _on_rename": (
+        "app/pages/data/dataset/test_coding.py"
+    ),
     "app/pages/data/dataset/editing/codebook_dialog.py _on_split": (
         "app/pages/data/dataset/test_coding.py"
     ),

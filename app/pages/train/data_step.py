@@ -22,9 +22,8 @@ from app.widgets.text.data_texts import targets_text
 from app.widgets.text.labels import Text, one_line
 from app.widgets.text.token_row import TokenRow
 from engine.config.dataset import DatasetSpec
-from engine.config.tasks import ORDINAL, TASKS
-from engine.data.columns.fit import CountedLabels, dataset_problems, unlabelled_rows
-from engine.data.columns.scales import order_note
+from engine.config.tasks import HIERARCHICAL, ORDINAL, TASKS
+from engine.data.columns.fit import CountedLabels, dataset_problems, label_hint, unlabelled_rows
 
 
 class DataStep(QWidget):
@@ -59,11 +58,15 @@ class DataStep(QWidget):
         self.more = more_data(self._state)
         self.target = TargetBox()
         self.target.picked.connect(self._state.choose_target)
-        self.order = Text("", "muted")
+        self.hint = Text("", "muted")
         self.learn_order = buttons.plain(
             self.tr("Learn the &order"), lambda: self._state.choose_goal(Goal(ORDINAL))
         )
-        parts = head, (self.list, 1), self.target, self.order, self.learn_order, self.more
+        self.learn_levels = buttons.plain(
+            self.tr("Learn the &levels"), lambda: self._state.choose_goal(Goal(HIERARCHICAL))
+        )
+        learn = self.learn_order, self.learn_levels
+        parts = head, (self.list, 1), self.target, self.hint, *learn, self.more
         left = layouts.column(*parts, spacing=2 * SPACE)
         self.examples = Card(self.tr("Tokenised preview"))
         self._note = Text("", "muted")
@@ -95,24 +98,26 @@ class DataStep(QWidget):
         self.target.show_spec(entry.spec if entry else None, chosen.target if chosen else None)
         folder = chosen.folder if chosen else None
         self.list.show_picks([self._pick(entry) for entry in entries or ()], folder)
-        self._show_order(chosen.spec if chosen is not None else None)
+        self._show_hint(chosen.spec if chosen is not None else None)
 
-    def _show_order(self, spec: DatasetSpec | None) -> None:
-        """Ask if the order of labels matters, or show the order that is learned."""
+    def _show_hint(self, spec: DatasetSpec | None) -> None:
+        """Ask if the order or the levels of labels matter, or show the order that is learned."""
         goal = self._state.choices.goal
         head = TASKS[goal.kind].info.head if goal is not None else None
         labels = spec.labels if spec is not None and spec.mapping.label is not None else {}
-        text, asks = "", False
+        text, offered = "", ""
         if goal is not None and head is not None and head.is_ordinal:
             task = self._state.choices.task
             names = task.label_names(spec, CountedLabels(labels)) if labels else ()
             ordered = " < ".join(one_line(name, 30) for name in names)
             text = self.tr("Order of the labels: {0}").format(ordered) if len(names) > 1 else ""
-        elif head is not None and head.classifies and (note := order_note(labels)) is not None:
-            text, asks = translated(note), True
-        self.order.setText(text)
-        set_shown(self.order, bool(text))
-        set_shown(self.learn_order, asks)
+        elif head is not None and head.classifies and (hint := label_hint(labels)) is not None:
+            offered = hint[0] if goal is None or hint[0] != goal.kind else ""
+            text = translated(hint[1]) if offered else ""
+        self.hint.setText(text)
+        set_shown(self.hint, bool(text))
+        set_shown(self.learn_order, offered == ORDINAL)
+        set_shown(self.learn_levels, offered == HIERARCHICAL)
 
     def _pick(self, entry: DataEntry) -> Pick:
         if entry.spec is None:

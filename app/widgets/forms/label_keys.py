@@ -8,6 +8,7 @@ from PySide6.QtWidgets import (
     QApplication,
     QFrame,
     QLineEdit,
+    QMenu,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -20,15 +21,16 @@ from app.theme import CHART, SPACE, Role, px
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import Completer
 from app.widgets.page import clear
-from app.widgets.text.labels import plain_menu_text, tooltip
+from app.widgets.text.labels import one_line, plain_menu_text, tooltip
 from app.widgets.text.wrapping import WrapArea
 from engine.config.codebook import Code
+from engine.config.levels import Levels, Node
 from engine.data.datasets.codebooks import free_keys
 
 KEYS = "123456789qwertyuiop"  # of the first labels
 MAX_KEYS = len(KEYS)
 DIGITS = "0123456789"
-MINUS, FIND = "-", "/"
+MINUS, FIND, BY_LEVEL = "-", "/", ">"
 FIND_WIDTH = 140  # px
 MAX_SHOWN, MAX_HEIGHT = 12, 68  # labels without scrolling, and px of more
 FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # keys before it are characters
@@ -38,7 +40,8 @@ MAX_LABEL_CHARACTERS = 18  # on a button
 class LabelKeys(QWidget):
     """Buttons for the labels that have a key, and a field to find the others by typing.
 
-    Key 0 removes the label; if 0 is a label, minus does. The slash begins to find a label.
+    Key 0 removes the label; if 0 is a label, minus does. The slash begins to find a label. Labels
+    that are paths of a hierarchy are chosen level by level, too, in a menu that > opens.
 
     Signals:
         pressed: the chosen label, "" for none.
@@ -61,6 +64,9 @@ class LabelKeys(QWidget):
         self.finder.returnPressed.connect(self._on_found)
         KeyFilter(self.finder, self._on_find_key)
         self._find_part: QWidget = self.finder
+        self.by_level = buttons.plain(self.tr("By level ({0})").format(BY_LEVEL))
+        self.tree = QMenu(self.by_level)
+        self.by_level.setMenu(self.tree)
         self._table: QWidget | None = None
         self.hide()
 
@@ -72,7 +78,7 @@ class LabelKeys(QWidget):
         self.labels = tuple(labels)
         self._keys = {key: code.label for key, code in keys.items()}
         no_label = MINUS if "0" in self._keys or not self._keys else "0"
-        for widget in (self.finder, *self.extras):
+        for widget in (self.finder, self.by_level, *self.extras):
             widget.setParent(None)
         clear(self._rows)
         row, is_long = WrapArea(gap=2 * SPACE), len(keys) > MAX_SHOWN
@@ -87,6 +93,12 @@ class LabelKeys(QWidget):
             self._rows.addWidget(row)
         self._keys[no_label] = ""
         self._find_part = row.add(self.finder)
+        hierarchy = Levels(labels)
+        if hierarchy.depth > 1:
+            self.tree.clear()
+            self._fill(self.tree, dict(zip(hierarchy.paths, labels, strict=True)), ())
+            row.add(self.by_level)
+            self.by_level.show()
         for widget in self.extras:
             row.add(widget)
             widget.show()
@@ -96,6 +108,22 @@ class LabelKeys(QWidget):
         self.finder.setCompleter(completer)
         self._find_part.setVisible(len(self.labels) > len(keys))
         self.setVisible(bool(self.labels))
+
+    def _fill(self, menu: QMenu, labels: Mapping[Node, str], parent: Node) -> None:
+        """Add the children of a node to its menu, and the label of the node itself above them."""
+        level = len(parent) + 1
+        if parent in labels:
+            self._add(menu, labels[parent], labels[parent])
+        for node in dict.fromkeys(path[:level] for path in labels if len(path) >= level):
+            below = {path: label for path, label in labels.items() if path[:level] == node}
+            if below.keys() == {node}:
+                self._add(menu, node[-1], below[node])
+            else:
+                self._fill(menu.addMenu(plain_menu_text(one_line(node[-1]))), below, node)
+
+    def _add(self, menu: QMenu, title: str, label: str) -> None:
+        action = menu.addAction(plain_menu_text(one_line(title)))
+        action.triggered.connect(lambda _=False: self.pressed.emit(label))
 
     def watch(self, table: QWidget) -> None:
         """Enable the keys while `table` has the focus, which returns to it."""
@@ -111,6 +139,9 @@ class LabelKeys(QWidget):
         return self._keys.get(chr(key).lower()) if key < FIRST_SPECIAL_KEY else None
 
     def _on_key(self, event: QKeyEvent) -> bool:
+        if event.text() == BY_LEVEL and not self.by_level.isHidden():
+            self.tree.popup(self.by_level.mapToGlobal(self.by_level.rect().bottomLeft()))
+            return True
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         if event.text() == FIND and self.labels:
             self.begin_finding("")

@@ -37,11 +37,13 @@ from app.translation import marked, tr
 from app.widgets import layouts
 from app.widgets.buttons import Segments
 from app.widgets.charts.figure import Figure, Table, print_font
+from app.widgets.forms.controls import ComboBox
 from app.widgets.keys import arrow_step, clamp, is_press
 from app.widgets.results.picture import ResultPicture
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, font, one_line, tooltip
-from engine.results.classes import Confusion, confusion
+from engine.evaluation.hierarchical_classification import level_figures
+from engine.results.classes import Confusion, confusion, level_confusions
 from engine.results.conditions import Conditions
 from engine.results.span_figures import type_confusion
 
@@ -71,11 +73,13 @@ class ConfusionPicture(ResultPicture):
         self.unit.choose(COUNTS)
         self.matrix = Matrix()
         self.note = Text("", "small")
-        layouts.column(self.unit, (self.matrix, 1), self.note, parent=self, spacing=2 * SPACE)
+        self.column = layouts.column(
+            self.unit, (self.matrix, 1), self.note, parent=self, spacing=2 * SPACE
+        )
         self.unit.chosen.connect(self.matrix.set_unit)
         self.matrix.pressed.connect(self._on_pressed)
 
-    def show_measured(self, measured: Confusion) -> None:
+    def show_measured(self, measured: Any) -> None:
         self.matrix.show_confusion(measured)
         note = self.tr("Click a cell, or a label for its whole row or column, to list its rows.")
         if len(measured.labels) > MAX_SHOWN:
@@ -124,6 +128,39 @@ class DistancePicture(ConfusionPicture):
         parts = rows[0], rows[1], rows[2:].sum()
         shares = (numbers.percent(part / max(rows.sum(), 1)) for part in parts)
         self.note.setText(f"{text.format(*shares)} {self.note.text()}")
+
+
+class LevelsPicture(ConfusionPicture):
+    """The matrix of each level of labels that are paths, with its scores."""
+
+    key = "levels"
+    title = marked("Confusion matrix by level")
+    measure: ClassVar[Any] = staticmethod(level_confusions)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._levels: tuple[Confusion, ...] = ()
+        self.level = ComboBox(self.tr("Level"))
+        self.level.currentIndexChanged.connect(self._show_level)
+        self.column.insertWidget(0, self.level)
+
+    def show_measured(self, measured: tuple[Confusion, ...]) -> None:
+        self._levels = measured
+        text = self.tr("Level {0} · accuracy {1} · macro F1 {2}")
+        figures = (level_figures(item.level, item.counts) for item in measured)
+        self.level.blockSignals(True)
+        self.level.clear()
+        self.level.addItems(
+            [
+                text.format(item.level, *map(numbers.percent, (item.accuracy, item.f1_macro)))
+                for item in figures
+            ]
+        )
+        self.level.blockSignals(False)
+        self._show_level(0)
+
+    def _show_level(self, index: int) -> None:
+        super().show_measured(self._levels[index])
 
 
 class TypeConfusionPicture(ConfusionPicture):

@@ -29,6 +29,7 @@ TASKS: dict[str, type[TaskSpec]] = {
         "pair_classification",
         "multi_label",
         "ordinal_classification",
+        "hierarchical_classification",
         "regression",
         "token_classification",
         "span_classification",
@@ -80,6 +81,8 @@ def added_layers() -> Iterator[tuple[str, Head]]:
 
 ORDINAL = next(kind for kind, head in heads() if head.is_ordinal)
 """The task of ordered labels."""
+HIERARCHICAL = next(kind for kind, task in TASKS.items() if task.info.has_levels)
+"""The task of labels that are paths."""
 POOLING = next(kind for kind, head in heads() if head.pools)
 """The task of all models that pool."""
 

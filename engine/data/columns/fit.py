@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.config.dataset import DatasetSpec, Mapping, SplitName
+from engine.config.levels import path_note
 from engine.config.task import LabelledTask, TaskSpec, shorten, target
-from engine.config.tasks import TASKS
+from engine.config.tasks import HIERARCHICAL, ORDINAL, TASKS
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.mapping import find_answer_column, flag_columns, label_columns
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import comma_problem, is_scale, parse_number, unit_problem
-from engine.data.columns.scales import order_labels
+from engine.data.columns.scales import order_labels, order_note
 from engine.data.columns.spellings import match_labels
 from engine.errors import MissingColumn, StudioError
-from engine.phrases import join, phrase
+from engine.phrases import Phrase, join, phrase
 
 MAX_TRIED_COLUMNS = 10
 
@@ -238,6 +239,19 @@ def likely_task(
     heads = ((task, task.info.head) for task in suiting)
     first = next(t for t, head in heads if not (overlaps and head is not None and head.tags_tokens))
     return first(kind=first.task_name())
+
+
+def label_hint(labels: Counts[str, int]) -> tuple[str, Phrase] | None:
+    """A task that learns more of labels than their names, and a note that says so.
+
+    The likely task is never one of these: the user decides.
+    """
+    if count_label_sets(labels) is not None:
+        return None
+    if (note := order_note(labels)) is not None:
+        return ORDINAL, note
+    note = path_note([label for label in labels if label])
+    return None if note is None else (HIERARCHICAL, note)
 
 
 def mapping_for(

@@ -92,7 +92,7 @@ def derive(
     if edits.coded_column is not None:
         columns = (*columns, edits.coded_column)
         book = edits.codebooks.get(edits.coded_column, Codebook())
-        if book.kind == "spans" and mapping.templates:
+        if book.kind == "spans" and {*mapping.texts} & {*mapping.templates}:
             raise StudioError(
                 "Spans cannot be marked in texts that are joined from several columns.",
                 "Import the file again with one column as the text.",

@@ -253,6 +253,13 @@ CASES = {
         cells={"label": "3"},
         shown="1 → 3",
     ),
+    "hierarchical_classification": Case(
+        "text,label\nt,a > b\nu,a > c\n",
+        LABEL,
+        classes("hierarchical_classification", ["a > b", "a > c"], ["a > c", "a > c"]),
+        cells={"label": "a > c"},
+        shown="a > b → a > c",
+    ),
     "pair_classification": Case(
         "text,b,label\nt,u,no\nv,w,yes\n",
         PAIR,

@@ -377,6 +377,7 @@ def test_every_setting_is_an_option_with_the_help_of_its_field(output, spec):
 ROWS = {  # header and row format of each task
     "sentence_similarity": ("anchor,positive", "a lovely film {n},a good film {n}"),
     "pair_classification": ("text,pair,label", "a film,another,{n}"),
+    "hierarchical_classification": ("text,label", "a film,a > {n}"),
     "regression": ("text,score", "a film,{n}.5"),
     "multiple_choice": ("text,ending0,ending1,label", "he,runs,sits,{n}"),
 }

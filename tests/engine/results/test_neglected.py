@@ -22,6 +22,9 @@ RARE = {
     "text_classification": class_rows(GOLD, SAID, LABELS),
     "pair_classification": class_rows(GOLD, SAID, LABELS, task="pair_classification"),
     "ordinal_classification": class_rows(GOLD, SAID, LABELS, task="ordinal_classification"),
+    "hierarchical_classification": class_rows(
+        GOLD, SAID, LABELS, task="hierarchical_classification"
+    ),
     "multi_label": label_rows([[x] for x in GOLD], [[x] for x in SAID], LABELS),
     "token_classification": tag_rows([("w", f"B-{gold}", f"B-{said}") for gold, said in PAIRS]),
     "span_classification": span_rows([("w", [(x, 0, 1)], [(y, 0, 1)]) for x, y in PAIRS]),

@@ -240,6 +240,7 @@ UNSURE_INPUTS: dict[str, tuple[Rows, dict[str, object]]] = {
     "pair_classification": (Rows([TEXT], [PAIR]), {"pair": PAIR}),
     "multi_label": (Rows([TEXT]), {}),
     "ordinal_classification": (Rows([TEXT]), {}),
+    "hierarchical_classification": (Rows([TEXT]), {}),
     "token_classification": (Rows(["Ada saw Paris"]), {"text": "Ada saw Paris"}),
     "span_classification": (Rows(["oslo saw rome"]), {"text": "oslo saw rome"}),
     "question_answering": (Rows([TEXT], [PAIR]), {"pair": PAIR}),

@@ -16,7 +16,8 @@ from tests.engine.training import small
 from tests.engine.training.finished import losses, run_job
 from tests.tasks.jobs import JOBS
 
-TAUGHT = ("text_classification", "multi_label", "ordinal_classification", "regression")
+ORDERED = ("ordinal_classification", "hierarchical_classification")
+TAUGHT = ("text_classification", "multi_label", *ORDERED, "regression")
 
 
 def student_job(job, teacher, **training):

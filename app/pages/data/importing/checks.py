@@ -10,10 +10,9 @@ from app.pages.data.importing.roles import Roles
 from app.translation import tr
 from engine.config.dataset import Cleaning, Mapping, SplitName
 from engine.config.validation import describe_validation
-from engine.data.columns.fit import incomplete_columns, likely_task, open_targets
+from engine.data.columns.fit import incomplete_columns, label_hint, likely_task, open_targets
 from engine.data.columns.joined import joined_columns
 from engine.data.columns.label_sets import count_label_sets
-from engine.data.columns.scales import order_note
 from engine.data.columns.spellings import Spellings
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.importing import (
@@ -71,8 +70,11 @@ def column_problems(roles: Roles, columns: Sequence[str]) -> list[Problem]:
         joined_columns(mapping, columns)
         if roles.text not in (*columns, *mapping.templates) and len(mapping.texts) == 1:
             raise MissingColumn(roles.text, [*columns])
+        known = (None, *columns, *mapping.templates, mapping.agreed_column(columns))
+        if roles.label not in known:
+            raise MissingColumn(str(roles.label), [*columns])
     except ValidationError as error:
-        if roles.text not in columns:
+        if roles.text not in columns or roles.label not in (None, *columns):
             return [Problem.from_error(describe_validation(error, tr("The template")))]
         return [
             Problem(
@@ -117,8 +119,8 @@ def row_problems(mapping: Mapping, counted: SourceRows, cleaning: Cleaning) -> l
         for note in survey_notes(counted, mapping, task)
         if (columns := mapping.label_columns or open_targets(mapping, task))
     ]
-    if mapping.label is not None and (note := order_note(counted.labels)) is not None:
-        problems.append(Problem(note, is_blocking=False, is_done=True))
+    if mapping.label is not None and (hint := label_hint(counted.labels)) is not None:
+        problems.append(Problem(hint[1], is_blocking=False, is_done=True))
     return problems + _spelling_problems(mapping, counted, cleaning)
 
 

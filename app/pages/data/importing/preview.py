@@ -122,7 +122,7 @@ class Coverage(NamedTuple):
 
 
 def describe_coverage(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> Coverage:
-    joined = joined_columns(mapping.model_copy(update={"pair": None}), file.columns)
+    joined = joined_columns(mapping.model_copy(update={"pair": None, "label": None}), file.columns)
     places = joined[0].indices if joined else [file.columns.index(mapping.text)]
     is_shown = max(places) < len(file.table.columns)  # which has only the first of many columns
     rows = file.table.rows if is_shown else file.first_rows

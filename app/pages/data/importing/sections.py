@@ -176,10 +176,12 @@ class ColumnsSection(Section):
         self._model = QStringListModel(self)
         self.boxes: dict[str, QComboBox] = {}
         self.lists: dict[str, ColumnsBox] = {}
-        self.template = QLineEdit()
-        self._template_pause = debounced(self, TYPING_PAUSE_MS, self._on_template)
-        self.template.textEdited.connect(lambda _: self._template_pause.start())
-        self.template.editingFinished.connect(self._on_template)
+        self.template, self.levels = QLineEdit(), QLineEdit()
+        self._templates = {"text": self.template, "label": self.levels}
+        self._typing = debounced(self, TYPING_PAUSE_MS, self._on_template)
+        for line in self._templates.values():
+            line.textEdited.connect(lambda _: self._typing.start())
+            line.editingFinished.connect(self._on_template)
         for role, field in Mapping.model_fields.items():
             box: QComboBox
             if role in LIST_ROLES:
@@ -193,9 +195,13 @@ class ColumnsSection(Section):
             self.add(title_of(role, field), box, help_of(field))
             if role == "text":
                 self._add_template()
+            if role == "label":
+                text = self.tr("Columns in braces, one for each level of a hierarchy: {0}.")
+                self.add(self.tr("Levels"), self.levels, text.format("“{topic} > {subtopic}”"))
         self.text, self.pair, self.label = (self.boxes[role] for role in ALWAYS_SHOWN)
-        self._text_model = QStringListModel(self)
-        self.text.setModel(self._text_model)
+        self._joined_model = QStringListModel(self)
+        self.text.setModel(self._joined_model)
+        self.label.setModel(self._joined_model)
         self.several = ComboBox()
         self.several.addItems([self.tr("Coders of one label"), self.tr("Separate labels")])
         self.several.activated.connect(self._on_several)
@@ -216,10 +222,15 @@ class ColumnsSection(Section):
         self.add(self.tr("Template"), self.template, text.format("“{subject}. {body}”"))
 
     def _on_template(self) -> None:
-        self._template_pause.stop()
-        text = self.template.text().strip()
-        if self.template.isVisibleTo(self) and text != self._state.roles.text:
-            self._state.set_roles(replace(self._state.roles, text=text or None))
+        self._typing.stop()
+        roles = self._state.roles
+        typed: dict[str, Any] = {
+            role: line.text().strip() or None
+            for role, line in self._templates.items()
+            if line.isVisibleTo(self)
+        }
+        if (changed := replace(roles, **typed)) != roles:
+            self._state.set_roles(changed)
             self._show_roles()
 
     def show_columns(self) -> None:
@@ -228,7 +239,7 @@ class ColumnsSection(Section):
             names = [one_line(column[:100]) for column in self._columns]
             self._model.setStringList([self.tr("none"), *names])
             several = [self.tr("Several columns…")] if len(names) > 1 else []
-            self._text_model.setStringList([*self._model.stringList(), *several])
+            self._joined_model.setStringList([*self._model.stringList(), *several])
         self._show_roles()
         self.setEnabled(bool(self._columns))
 
@@ -236,12 +247,15 @@ class ColumnsSection(Section):
         roles = self._state.roles
         for role, box in self.boxes.items():
             box.setCurrentIndex(box_index(getattr(roles, role), self._columns))
-        is_template = roles.text is not None and roles.text not in self._columns
-        if is_template:
-            self.text.setCurrentIndex(len(self._columns) + 1)
-            if self.template.text().strip() != roles.text:
-                self.template.setText(roles.text)
-        self.show_row(self.template, is_template)
+        for role, line in self._templates.items():
+            value = getattr(roles, role)
+            is_agreed = role == "label" and bool(roles.coders)
+            is_template = value not in (None, *self._columns) and not is_agreed
+            if is_template:
+                self.boxes[role].setCurrentIndex(len(self._columns) + 1)
+                if not self._typing.isActive() and line.text().strip() != value:
+                    line.setText(value)
+            self.show_row(line, is_template)
         for role, list_box in self.lists.items():
             list_box.show_columns(self._columns, getattr(roles, role))
         preview = self._state.preview
@@ -286,6 +300,8 @@ class ColumnsSection(Section):
             for role, box in self.boxes.items()
             if box.currentIndex() <= len(self._columns)
         }
+        if "label" not in chosen:
+            chosen["label"] = self._state.levels_template()
         if "text" not in chosen:
             chosen["text"] = self._state.template()
             if self._state.roles.text in (None, *self._columns):

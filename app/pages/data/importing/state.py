@@ -205,6 +205,21 @@ class ImportState(QObject):
         between = f" {SEPARATOR} " if len(names) == 2 else ". "
         return between.join(f"{{{name}}}" for name in names) or None
 
+    def levels_template(self) -> str | None:
+        """The template of the label in use, or one that joins the label and all columns of
+        categories, those with fewest first."""
+        label = self.roles.label
+        if label is not None and label not in self.columns:
+            return label
+        roles = self.roles.columns
+        found = [
+            facts
+            for facts in (self.preview.facts if self.preview else ())
+            if roles.get(facts.name, "label" if facts.kind == "category" else "") == "label"
+        ]
+        found.sort(key=lambda facts: facts.distinct)
+        return " > ".join(f"{{{facts.name}}}" for facts in found) or None
+
     def first_cells(self, column: str) -> list[str]:
         """The cells of a column in the first rows."""
         if self.preview is None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from app.pages.train.choices import Choices, Data, Goal, Model
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
-from engine.config.tasks import ORDINAL
+from engine.config.tasks import HIERARCHICAL, ORDINAL
 from engine.messages.estimating import Estimated
 from engine.messages.reports import CheckpointInfo
 
@@ -13,7 +13,7 @@ PAIR = Goal("pair_classification")
 SIMILAR = Goal("sentence_similarity")
 LABELS = Goal("multi_label")
 NUMBER = Goal("regression")
-ORDERED = Goal(ORDINAL)
+ORDERED, LEVELS = Goal(ORDINAL), Goal(HIERARCHICAL)
 TAGS = Goal("token_classification")
 SPANS = Goal("span_classification")
 QUESTIONS = Goal("question_answering")

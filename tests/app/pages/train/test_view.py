@@ -20,7 +20,7 @@ from app.widgets.text.labels import Text
 from engine.config.job import JobSpec
 from engine.record.runs import find_run
 from tests.app.pages.train.conftest import go_to_review, pick, press
-from tests.app.pages.train.examples import CONTINUE, ORDERED, PAIR, SENTENCE, choose, data
+from tests.app.pages.train.examples import CONTINUE, LEVELS, ORDERED, PAIR, SENTENCE, choose, data
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 
@@ -334,7 +334,7 @@ def test_a_task_set_by_a_data_set_is_visible_and_undone(page, qtbot, make_data, 
 def test_the_order_of_labels_is_asked_about_and_shown(page, qtbot):
     step = page.data
     page.state.set(choose(SENTENCE))
-    assert step.order.isHidden() and step.learn_order.isHidden()
+    assert step.hint.isHidden() and step.learn_order.isHidden()
     labels = {"agree": 300, "disagree": 300, "neutral": 300}
     films = data()
     page.state.set(
@@ -343,9 +343,22 @@ def test_the_order_of_labels_is_asked_about_and_shown(page, qtbot):
             data=replace(films, spec=films.spec.model_copy(update={"labels": labels})),
         )
     )
-    assert "an order, from “disagree” to “agree”" in step.order.text()
+    assert "an order, from “disagree” to “agree”" in step.hint.text()
     assert not step.learn_order.isHidden()
     step.learn_order.click()
     assert page.state.choices.goal == ORDERED
-    assert step.order.text() == "Order of the labels: disagree < neutral < agree"
+    assert step.hint.text() == "Order of the labels: disagree < neutral < agree"
     assert step.learn_order.isHidden()
+
+
+def test_the_levels_of_labels_are_asked_about(page):
+    step = page.data
+    labels = {"sport > football": 300, "sport > tennis": 300, "news": 300}
+    films = data()
+    spec = films.spec.model_copy(update={"labels": labels})
+    page.state.set(replace(choose(SENTENCE), data=replace(films, spec=spec)))
+    assert "paths of a hierarchy with 2 levels" in step.hint.text()
+    assert step.learn_order.isHidden() and not step.learn_levels.isHidden()
+    step.learn_levels.click()
+    assert page.state.choices.goal == LEVELS
+    assert step.learn_levels.isHidden() and step.hint.isHidden()

@@ -15,6 +15,7 @@ from app.widgets.charts import figure
 from app.widgets.charts.chart import Axis, Chart, Line, Zone
 from app.widgets.charts.painting import Frame, paint
 from app.widgets.charts.view import ZoneChart
+from app.widgets.results.confusion import LevelsPicture
 from app.widgets.results.coverage import CoveragePicture
 from app.widgets.results.group_table import (
     LOSS,
@@ -92,6 +93,7 @@ EXAMPLES: dict[str, Predictions] = {
     "text_classification": classes("text_classification"),
     "pair_classification": classes("pair_classification"),
     "ordinal_classification": classes("ordinal_classification"),
+    "hierarchical_classification": classes("hierarchical_classification"),
     "multi_label": label_rows(
         [["a"], ["a", "b"], []], [["a"], ["a"], ["b"]], ("a", "b"), [[0.9, 0], [0.8, 0.4], [0, 0.7]]
     ),
@@ -138,6 +140,25 @@ def test_every_picture_is_measured_shown_and_saved(qtbot):
     for task in TASKS:
         keys = [kind.key for kind in task_part(task).pictures]
         assert len(set(keys)) == len(keys)
+
+
+def test_the_matrix_of_each_level_has_its_scores_and_selects_rows(qtbot):
+    labels = ("a > b", "a > c", "d")
+    gold, predicted = ["a > b", "a > b", "a > c", "d"], ["a > b", "a > c", "a > c", "a > c"]
+    rows = class_rows(gold, predicted, labels, task="hierarchical_classification")
+    picture = LevelsPicture()
+    qtbot.addWidget(picture)
+    picture.show_measured(LevelsPicture.measure(rows))
+    level = picture.level
+    assert [level.itemText(n)[:25] for n in range(2)] == [
+        *("Level 1 · accuracy 75.0 %", "Level 2 · accuracy 50.0 %")
+    ]
+    assert picture.matrix.confusion.labels == ("a", "d")
+    with qtbot.waitSignal(picture.chosen) as chosen:
+        picture.matrix.pressed.emit((0, 0))
+    assert mask(rows, chosen.args[0]).tolist() == [True, True, True, False]
+    level.setCurrentIndex(1)
+    assert picture.matrix.confusion.labels == labels
 
 
 def test_masked_tokens_are_grouped_by_frequency_and_the_worst_listed(qtbot):

@@ -25,9 +25,10 @@ from app.widgets.forms.controls import SpinBox
 from app.widgets.forms.label_keys import KeyFilter, KeyIconEngine, assign_keys, code_role
 from app.widgets.help import HelpButton
 from app.widgets.screen import EDGE, set_shown
-from app.widgets.text.labels import Text, one_line
-from engine.config.codebook import Code, CodingKind
+from app.widgets.text.labels import Text, one_line, plain_menu_text
+from engine.config.codebook import MAX_LABEL, Code, CodingKind
 from engine.config.dataset import free_column
+from engine.config.levels import Node, ancestors
 from engine.config.validation import list_problems
 from engine.data.datasets.codebooks import read_codebook, write_codebook
 from engine.errors import StudioError
@@ -161,11 +162,15 @@ class CodebookDialog(dialogs.Dialog):
         self.merging = QMenu(self.merge)
         self.merge.setMenu(self.merging)
         self.merging.aboutToShow.connect(self._fill_merging)
+        self.rename = buttons.plain(self.tr("Re&name level"))
+        self.nodes = QMenu(self.rename)
+        self.rename.setMenu(self.nodes)
+        self.nodes.aboutToShow.connect(self._fill_nodes)
         self.split = buttons.plain(self.tr("&Split…"), self._on_split)
         self.remove = buttons.plain(self.tr("Remo&ve"), self._on_remove)
         self.actions_row = QWidget()
         layouts.row(
-            *(self.merge, self.split, self.remove, layouts.STRETCH),
+            *(self.merge, self.split, self.remove, self.rename, layouts.STRETCH),
             parent=self.actions_row,
             spacing=2 * SPACE,
         )
@@ -220,6 +225,7 @@ class CodebookDialog(dialogs.Dialog):
         for widget in (self.form, self.merge, self.split, self.remove):
             widget.setEnabled(has_code)
         self.merge.setEnabled(has_code and len(entries) > 1)
+        set_shown(self.rename, has_code and len(self._path()) > 1)
         code = entries[place].code if has_code else None
         free = next((key for key, own in self._keys().items() if own == code), "")
         self.form.show_code(code, free)
@@ -307,6 +313,32 @@ class CodebookDialog(dialogs.Dialog):
             if index != self._place:
                 action = self.merging.addAction(one_line(entry.code.label).replace("&", "&&"))
                 action.triggered.connect(partial(self._on_merge, index))
+
+    def _path(self) -> Node:
+        """The nodes of the current label."""
+        return self.draft.hierarchy.paths[self._place]
+
+    def _fill_nodes(self) -> None:
+        self.nodes.clear()
+        for node in ancestors(self._path()):
+            name = self.draft.hierarchy.name(node)
+            action = self.nodes.addAction(plain_menu_text(one_line(name)))
+            action.triggered.connect(partial(self._on_rename, node))
+
+    def _on_rename(self, node: Node) -> None:
+        def named(name: str) -> None:
+            try:
+                self.draft.rename_node(node, name.strip())
+            except ValidationError as error:
+                self.problem.setText(join("; ", [p.text for p in list_problems(error)]))
+                self.problem.show()
+            self._show_list(self._place)
+
+        paths = [path for path in self.draft.hierarchy.paths if path[: len(node)] == node]
+        prompt = self.tr("New name in %Ln label(s):", "", len(paths))
+        title = self.tr("Rename “{0}”").format(one_line(node[-1][:60]))
+        choice = Choice("rename", self.tr("Rename"), "primary")
+        dialogs.ask_for_name(self, (title, prompt), node[-1], MAX_LABEL, choice, named)
 
     def _on_merge(self, into: int) -> None:
         place = self._place

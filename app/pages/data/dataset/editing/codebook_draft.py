@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from app.translation import tr
 from app.widgets.text import numbers
 from engine.config.codebook import Code, Codebook
+from engine.config.levels import Levels, Node
 from engine.data.datasets.codebooks import renamed_by_key
 
 MAX_SENTENCES = 4
@@ -47,6 +48,11 @@ class CodebookDraft:
         }
 
     @property
+    def hierarchy(self) -> Levels:
+        """The levels of the labels in their order."""
+        return Levels([entry.code.label for entry in self.entries])
+
+    @property
     def split_labels(self) -> list[str]:
         """Labels whose rows are to be labelled again."""
         return [entry.code.label for entry in self.entries if entry.is_split]
@@ -72,6 +78,21 @@ class CodebookDraft:
         entry = self.entries[place]
         code = Code.model_validate({**dict(entry.code), **fields})
         self.entries[place] = replace(entry, code=code)
+
+    def rename_node(self, node: Node, name: str) -> None:
+        """Rename a node of the hierarchy of labels, in all paths through it.
+
+        Raises ValidationError if a path becomes too long.
+        """
+        hierarchy, level = self.hierarchy, len(node)
+
+        def rename(entry: Entry, path: Node) -> Entry:
+            if path[:level] != node:
+                return entry
+            label = hierarchy.name((*node[:-1], name, *path[level:]))
+            return replace(entry, code=Code.model_validate({**dict(entry.code), "label": label}))
+
+        self.entries = [*map(rename, self.entries, hierarchy.paths)]
 
     def merge(self, place: int, into: int) -> None:
         """Let the rows of a label have another one, which takes over its examples."""

@@ -190,6 +190,47 @@ def test_a_label_without_a_key_is_found_by_typing(qtbot, page, answers):
     assert on_disk(view).rows[1].cells["topic"] == "code 18"
 
 
+def test_paths_are_chosen_level_by_level_and_renamed_as_a_branch(qtbot, page, answers):
+    labels = ("sport", "sport > football", "sport > football > cup", "news")
+    codes = tuple(Code(label=label) for label in labels)
+    view = open_coded(qtbot, page, answers, Codebook(codes=codes))
+    tree = view.editing.keys.tree
+    QTest.keyClicks(view.table, ">")
+    qtbot.waitUntil(tree.isVisible)
+    tree.close()
+    sport, news = tree.actions()
+    own, football = sport.menu().actions()
+    assert (sport.text(), own.text(), news.text()) == ("sport", "sport", "news")
+    assert [action.text() for action in football.menu().actions()] == ["sport > football", "cup"]
+    football.menu().actions()[1].trigger()
+    own.trigger()
+    cells = [edit.cells["topic"] for edit in on_disk(view).rows.values()]
+    assert cells == ["sport > football > cup", "sport"]
+
+    qtbot.mouseClick(view.editing.codebook.edit, Qt.MouseButton.LeftButton)
+    dialog = view.editing.dialog
+    dialog.list.setCurrentRow(3)
+    assert not dialog.rename.isVisible(), "a label of one level has its own field"
+    dialog.list.setCurrentRow(2)
+    assert dialog.rename.isVisible()
+    assert_accessible(dialog)
+    assert_distinct_keys(dialog)
+    dialog.nodes.aboutToShow.emit()
+    dialog.nodes.actions()[0].trigger()
+    asked = question(qtbot, "Rename “sport”")
+    asked.findChild(QLineEdit).setText("Sports")
+    qtbot.mouseClick(asked.buttons["rename"], Qt.MouseButton.LeftButton)
+    for new in ("Sports", "Sports > football > cup"):
+        assert f"1 row(s) become “{new}”." in dialog.consequences.text()
+    qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
+    book = view.editing.state.codebook
+    assert [code.label for code in book.codes] == [
+        *("Sports", "Sports > football", "Sports > football > cup", "news")
+    ]
+    cells = [edit.cells["topic"] for edit in on_disk(view).rows.values()]
+    assert cells == ["Sports > football > cup", "Sports"]
+
+
 def test_several_labels_and_numbers_of_a_long_scale_are_coded(qtbot, page, answers, write):
     view = open_coded(qtbot, page, answers, BOOK.model_copy(update={"kind": "labels"}))
     QTest.keyClicks(view.table, "1s")

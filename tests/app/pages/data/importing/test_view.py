@@ -530,6 +530,30 @@ def test_tokens_of_tagged_words_have_their_spans_in_colour(qtbot, page, tagged):
         assert "person" in row.accessibleDescription()
 
 
+def test_levels_in_several_columns_are_joined_to_paths(qtbot, page, write):
+    topics = ("sport,football", "sport,tennis", "news,")
+    rows = [f"the text of person {n} is here,{topics[n % 3]}\n" for n in range(60)]
+    view = load(qtbot, page, write("news.csv", "text,topic,subtopic\n" + "".join(rows)))
+    section, state = view.columns, view.state
+    assert not section.levels.isVisibleTo(view)
+    choose(qtbot, section.label, "Several columns…")
+    assert section.levels.isVisibleTo(view) and not section.template.isVisibleTo(view)
+    assert section.levels.text() == "{topic} > {subtopic}"
+    assert state.roles.columns == {"text": "text", "topic": "label", "subtopic": "label"}
+    section.levels.selectAll()
+    qtbot.keyClicks(section.levels, "{topic} > {sub}")
+    qtbot.waitUntil(lambda: "no column “sub”" in state.obstacle())
+    section.levels.selectAll()
+    qtbot.keyClicks(section.levels, "{topic}::{subtopic}")
+    qtbot.waitUntil(lambda: not state.obstacle() and state.count.split_rows is not None)
+    assert any("paths of a hierarchy with 2 levels" in one.text for one in state.problems())
+    assert_accessible(view)
+    qtbot.mouseClick(view.start, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.dataset is not None and page.dataset.state.dataset is not None)
+    spec = page.dataset.state.dataset.spec
+    assert spec.labels == {"sport::football": 20, "sport::tennis": 20, "news": 20}
+
+
 def test_several_columns_are_joined_by_a_template(qtbot, page, write):
     rows = [f"Order {n},please send the box {n} again,{n % 2}\n" for n in range(40)]
     view = load(qtbot, page, write("tickets.csv", "subject,body,queue\n" + "".join(rows)))

@@ -128,6 +128,30 @@ def ranked(*pairs: tuple[str, float]) -> tuple[Prediction, ...]:
     )
 
 
+def test_paths_are_a_tree_that_is_open_along_the_prediction(show, screen):
+    pairs = (
+        *(("sport > football > cup", 0.6), ("sport > football", 0.1), ("sport > tennis", 0.15)),
+        *(("news", 0.1), ("arts > film", 0.05)),
+    )
+    entry = PredictionInput(TYPED, None, tuple(label for label, _ in pairs))
+    given = {"predictions": ranked(*pairs), "predicted": (pairs[0][0],), "certainty": 0.6}
+    view = show("hierarchical_classification", entry, **given, unsure_below=0.65)
+    assert view.verdict.full_text() == "sport 85.0 % > football 70.0 % > cup 60.0 %"
+    assert "65.0 % or more: sport > football" in view.sure.text()
+    bars = [(bar.label, round(bar.probability, 2), bar.emphasised) for bar in view.bars.shown]
+    assert bars == [
+        *(("sport", 0.85, True), ("    football", 0.7, True), ("        ends here", 0.1, False)),
+        *(("        cup", 0.6, True), ("    tennis", 0.15, False), ("news", 0.1, False)),
+        ("arts", 0.05, False),
+    ]
+    assert_accessible(view)
+    screen(view, "explore paths")
+    show("hierarchical_classification", entry, **given)
+    assert not view.sure.isVisible()
+    show("hierarchical_classification", entry, **given, unsure_below=0.9)
+    assert view.sure.text().endswith(": none")
+
+
 def test_each_label_has_its_own_threshold(show):
     predictions, entry = (
         ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4)),
