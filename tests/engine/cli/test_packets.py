@@ -108,6 +108,23 @@ def test_another_column_is_coded_and_handed_out(answers, json_output, output, re
     assert json_output("handed-out", "answers", "--target", "label") == []
 
 
+def test_pairs_are_coded_and_handed_out(home, output, json_output, tmp_path):
+    rows = (f"a cat {n} sat on the mat,an animal {n} sat" for n in range(20))
+    file = write_lines(tmp_path / "pairs.csv", "premise,hypothesis", *rows)
+    output("import", file)
+    output("codebook", "pairs", "--from", write_lines(tmp_path / "b.csv", "label", "yes", "no"))
+    output("hand-out", "pairs", "--to", tmp_path / "p.packet", "--coders", "Ann", "--rows", "9")
+    output("import", tmp_path / "p.packet")
+    assert open_dataset(home.datasets / "pairs-Ann" / "1").spec.mapping.pair == "hypothesis"
+    codes = write_lines(tmp_path / "codes.csv", "row,new_label", *(f"{n},yes" for n in range(9)))
+    output("relabel", "pairs-Ann", codes)
+    output("hand-in", "pairs-Ann", "--to", tmp_path / "a.packet")
+    assert json_output("take-in", "pairs", tmp_path / "a.packet")["conflicts"] == []
+    version = open_dataset(home.datasets / "pairs" / "3")
+    assert version.column("label").to_pylist().count("yes") == 9
+    assert json_output("handed-out", "pairs") == []
+
+
 def test_wrong_commands_are_refused(answers, refusal, tmp_path):
     packet = tmp_path / "p.packet"
     for options, part in (
