@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # parameters of mallopt(3)
-KEPT = 2**27  # bytes
+FREED_BYTES = 2**27  # bytes
 REUSED = 2**25  # bytes of the largest block; more is mapped and unmapped
 
 
@@ -17,7 +17,7 @@ def keep_freed_memory() -> None:
     """
     if mallopt := _of_glibc("mallopt"):
         mallopt(MMAP_THRESHOLD, REUSED)
-        mallopt(TRIM_THRESHOLD, KEPT)
+        mallopt(TRIM_THRESHOLD, FREED_BYTES)
 
 
 def trim_memory() -> None:
