@@ -14,6 +14,7 @@ from engine.config.prediction import PredictionSettings
 from engine.config.tasks import HIERARCHICAL
 from engine.config.tasks.hierarchical_classification import HierarchicalClassification
 from engine.data.columns.fit import label_hint, likely_task, task_problems
+from engine.documents.code import _print_lines
 from engine.evaluation.hierarchical_classification import likely_paths, report
 from engine.results.classes import level_confusions
 from engine.results.conditions import mask, sentence
@@ -136,3 +137,20 @@ def test_an_unsure_row_has_its_deepest_sure_node():
     assert "sure_label" not in format_chunk(chunk, None).column_names
     for threshold, expected in ((0.8, ["a > c", ""]), (0.45, ["a > c > d", "a"])):
         assert format_chunk(chunk, threshold)["sure_label"].to_pylist() == expected
+
+
+def test_the_code_of_a_document_prints_the_nodes_and_the_same_label(capsys):
+    task = HierarchicalClassification(labels=PATHS)
+    lines = "\n".join(_print_lines(task, PredictionSettings(unsure_below=0.6)))
+    for p in np.random.default_rng(3).dirichlet(np.ones(len(PATHS)) / 2, 20):
+        exec(lines, {"probs": dict(zip(PATHS, p.tolist(), strict=True))})
+        _, *nodes, label, sure = capsys.readouterr().out.splitlines()
+        expected = PATHS[likely_paths(p[None], Levels(PATHS).paths)[0]]
+        found = Levels(PATHS).probabilities(zip(PATHS, p.tolist(), strict=True))
+        path = ancestors(Levels(PATHS).path(expected))
+        assert label == expected and len(nodes) == len(path)
+        for line, node in zip(nodes, path, strict=True):
+            shown, probability, is_sure = line.rsplit(" ", 2)
+            assert shown == str(node) and float(probability) == pytest.approx(found[node])
+            assert is_sure == ("sure" if found[node] >= 0.6 else "unsure")
+        assert sure == ("sure" if p[PATHS.index(expected)] >= 0.6 else "unsure")
