@@ -16,6 +16,7 @@ from app.widgets.forms.controls import ComboBox, ProbabilityBox
 from app.widgets.text.labels import OneLine, Text
 from engine.config.dataset import Mapping
 from engine.config.tasks import get_head
+from engine.config.zero_shot import Described
 from engine.documents.nightly import EXIT_CODES, Nightly, cron_line, scheduled_task
 from engine.files.table_files import TABLE_WRITERS
 
@@ -34,9 +35,10 @@ class NightlyDialog(Dialog):
         owner: QWidget,
         file: Path | None = None,
         mapping: Mapping | None = None,
+        described: Described | None = None,
     ) -> None:
         super().__init__(owner.window(), tr("Every night"))
-        self._checkpoint, self._name = checkpoint, name
+        self._checkpoint, self._name, self._described = checkpoint, name, described
         self._file, self._mapping = file or Path.home() / EXAMPLE, mapping
         self.file = OneLine()
         self.choose = buttons.plain(self.tr("Choose a &file…"), self._on_choose, "file-text")
@@ -113,6 +115,7 @@ class NightlyDialog(Dialog):
             time.hour(),
             time.minute(),
             self._mapping,
+            self._described,
         )
 
     def _show(self) -> None:

@@ -169,7 +169,7 @@ class Outcome(QWidget):
         text = self.tr("&Open file") if is_file else self.tr("&Open the data set")
         buttons.set_text(self.open, text)
         self.folder.setVisible(is_file)
-        self.nightly.setVisible(is_file and state.file is not None and state.described is None)
+        self.nightly.setVisible(is_file and state.file is not None)
         self.review.setVisible(not is_file and bool(state.review))
         head = get_head(state.task)
         is_code = head.labels_inputs or (head.predicts_numbers and not head.pools)
@@ -231,7 +231,8 @@ class Outcome(QWidget):
         """Offer to do the same every night."""
         state = self._state
         dialog = NightlyDialog(
-            *(state.checkpoint, state.name, state.task, self), state.file, state.mapping
+            *(state.checkpoint, state.name, state.task, self),
+            *(state.file, state.mapping, state.described),
         )
         dialog.threshold.setValue(state.threshold)
         dialog.format.setCurrentIndex(max(0, dialog.format.findData(self._out.suffix)))

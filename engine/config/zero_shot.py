@@ -74,6 +74,11 @@ class Described(Spec):
         return tuple(code.label for code in self.codes)
 
     @property
+    def lines(self) -> tuple[str, ...]:
+        """“label: description” of each label, as `describe` reads them."""
+        return tuple(": ".join(filter(None, (c.label, c.definition))) for c in self.codes)
+
+    @property
     def task(self) -> str:
         """The task whose predictions have this form."""
         return "multi_label" if self.several else "text_classification"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.config.dataset import Mapping
+from engine.config.zero_shot import Described
 from engine.phrases import phrase
 
 INPUT_ROLES = ("text", "pair", "beginning", "endings")  # options of `predict`
@@ -30,6 +31,7 @@ class Nightly(NamedTuple):
         threshold: predictions less probable than this are marked as unsure; 0: none; None: the
             threshold stored with the model, if any.
         mapping: the text columns; None: recognised.
+        described: labels by their descriptions; None: those of the model.
     """
 
     model: Path
@@ -39,6 +41,7 @@ class Nightly(NamedTuple):
     hour: int = 2
     minute: int = 0
     mapping: Mapping | None = None
+    described: Described | None = None
 
     def command(self) -> list[str]:
         """Program and arguments; a checkout runs them in CODE."""
@@ -49,6 +52,10 @@ class Nightly(NamedTuple):
         for role in INPUT_ROLES if self.mapping else ():
             if column := getattr(self.mapping, role):
                 options += [f"--{role}", ",".join(column) if role == "endings" else column]
+        if self.described is not None:
+            options += [f"--describe={line}" for line in self.described.lines]
+            options += [f"--template={self.described.template}"]
+            options += ["--several"] if self.described.several else []
         return [sys.executable, *program, "predict", str(self.data), *options]
 
 

@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.using.describing import DescribingView
+from app.using.nightly import NightlyDialog
 from app.using.tab import UseTab
 from engine.config.codebook import Code
 from engine.config.zero_shot import describe
@@ -90,7 +91,11 @@ def test_described_labels_are_given_to_a_file_by_an_nli_model(qtbot, tab: UseTab
     choices.start.click()
     qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)
     assert state.applied.rows == 3 and state.applied.unsure == 3
-    assert not tab.dialog.outcome.nightly.isVisible()
+    tab.dialog.outcome.nightly.click()
+    (dialog,) = tab.dialog.findChildren(NightlyDialog)
+    line = dialog.cron.text.toPlainText()
+    assert "'--describe=warm: a lovely warm film' --describe=cold" in line and "--several" in line
+    dialog.close()
     with open(state.applied.out, encoding="utf-8", newline="") as written:
         rows = [*csv.DictReader(written)]
     assert [float(row["p(cold)"]) for row in rows[::2]] == pytest.approx([p[1]] * 2, abs=1e-5)

@@ -11,6 +11,7 @@ from engine.applying.apply import apply
 from engine.applying.chunks import chunk_folder
 from engine.config.dataset import Mapping, Reading
 from engine.config.zero_shot import TEMPLATE, describe
+from engine.documents.nightly import Nightly
 from engine.files.shipped import minilm
 from engine.messages.applying import Apply, FileInput
 from engine.models import checkpoint
@@ -49,6 +50,9 @@ def test_a_file_gets_described_labels_by_either_kind_of_model(home, output, refu
     p = LabelScorer(checkpoint.load(nli), sets).probabilities(TEXTS[:1])[0]
     first = json.loads(several.read_text("utf-8").splitlines()[0])
     assert [first["p(sport)"], first["p(politics)"]] == pytest.approx(p, abs=1e-5)
+    every_night = Nightly(nli, file, tmp_path / "night.jsonl", described=sets).command()
+    output(*every_night[every_night.index("predict") :])
+    assert (tmp_path / "night.jsonl").read_bytes() == several.read_bytes()
     unnamed = save_nli_model(tmp_path / "unnamed", ())
     for options, problem in (
         (("--model", unnamed, *DESCRIBED), "have no names (LABEL_0, LABEL_1, LABEL_2)"),
