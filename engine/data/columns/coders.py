@@ -19,7 +19,7 @@ from engine.data.columns.label_sets import count_label_sets, parse_label_sets, p
 from engine.data.columns.mapping import LABEL_WORDS, LABELS, label_columns, span_columns
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import is_scale, parse_number
-from engine.data.columns.placeholders import find_uncoded
+from engine.data.columns.placeholders import R_MISSING, find_uncoded
 from engine.data.columns.scales import order_labels
 from engine.data.columns.tags import split_tags
 from engine.data.columns.text_spans import NO_SPANS, TextSpan, read_spans
@@ -208,7 +208,9 @@ def find_coders(
         marked = span_columns(columns, rows, mapping.text)
         return tuple(next(iter(_named_groups(marked)), ()))
     likely = {*label_columns(columns, rows, mapping), *mapping.flags}
-    cells = {name: [row[columns.index(name)].strip() for row in rows] for name in likely}
+    places = {name: columns.index(name) for name in likely}
+    cells = {name: [row[n].strip() for row in rows] for name, n in places.items()}
+    cells = {n: ["" if c == R_MISSING else c for c in column] for n, column in cells.items()}
     names = [name for name in columns if name in cells and not MACHINE.search(name)]
     others = [] if mapping.flags or len(names) > MAX_UNNAMED else [names]
     for group in (*_named_groups(names), *others):

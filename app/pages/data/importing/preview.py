@@ -51,6 +51,12 @@ class FilePreview(NamedTuple):
     coders: tuple[str, ...] = ()  # columns that seem to hold the labels of several coders
     notes: tuple[str, ...] = ()  # on columns that are not read
 
+    def find_uncoded(self, coders: tuple[str, ...]) -> list[str]:
+        """Cells of coders that mean, by the first rows, that a row was not coded."""
+        columns = self.table.columns
+        places = [columns.index(name) for name in coders if name in columns]
+        return find_uncoded({row.cells[n].strip() for row in self.table.rows for n in places})
+
 
 class Example(NamedTuple):
     """A tokenized row."""
@@ -91,8 +97,7 @@ def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> 
         column = file.table.columns.index(mapping.label)
         none = find_placeholders({row.cells[column].strip() for row in file.table.rows})
     elif mapping.tags is None:
-        places = [file.columns.index(name) for name in mapping.coders]
-        none = find_uncoded({row.cells[n].strip() for row in file.first_rows for n in places})
+        none = file.find_uncoded(mapping.coders)
     for row in file.first_rows:
         cells = dict(zip(file.columns, row.cells, strict=True))
         cells |= {one.name: one.join([cells[name] for name in one.columns]) for one in joined}

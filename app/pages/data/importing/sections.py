@@ -267,10 +267,18 @@ class ColumnsSection(Section):
 
     def _coders_note(self) -> str:
         """Explain the label of several coders."""
-        roles = self._state.roles
+        roles, preview = self._state.roles, self._state.preview
         names = ", ".join(f"“{one_line(name[:40])}”" for name in roles.coders)
         if not roles.coders:
             return ""
+        cells = preview.find_uncoded(roles.coders) if preview is not None and not roles.tags else []
+        none = ", ".join(f"“{one_line(cell[:20])}”" for cell in cells)
+        text = self.tr("{0} in these columns means that a row was not coded.").format(none)
+        return "\n".join(filter(None, (self._label_note(names), text if none else "")))
+
+    def _label_note(self, names: str) -> str:
+        """Explain the label of coders with these names."""
+        roles = self._state.roles
         if roles.label is not None:
             text = self.tr("{0} are read as coders of “{1}”.")
             return text.format(names, one_line(roles.label[:40]))

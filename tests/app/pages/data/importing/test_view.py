@@ -480,7 +480,7 @@ def test_many_rows_are_checked_only_on_request(qtbot, page, monkeypatch, reviews
 
 
 def test_columns_of_coders_are_asked_about_and_imported_as_such(qtbot, page, studio, write, screen):
-    labels = [("good", "good"), ("bad", "bad"), ("good", "bad"), ("bad", ""), ("bad", "bad")]
+    labels = [("good", "good"), ("bad", "bad"), ("good", "bad"), ("bad", "NA"), ("bad", "bad")]
     rows = [f"film {n} was seen by many,{a},{b}\n" for n in range(20) for a, b in labels]
     view = load(qtbot, page, write("films.csv", "review,Anna,Ben\n" + "".join(rows)))
     columns = view.columns
@@ -488,6 +488,7 @@ def test_columns_of_coders_are_asked_about_and_imported_as_such(qtbot, page, stu
     assert columns.several.currentText() == "Coders of one label"
     assert view.state.roles == Roles("review", coders=("Anna", "Ben"))
     assert "“Anna”, “Ben” are read as coders of one label" in columns.note.text()
+    assert "“NA” in these columns means that a row was not coded." in columns.note.text()
     assert "We guessed" not in columns.note.text()
     qtbot.waitUntil(lambda: len(view.examples.rows) == 5)
     shown = [label.text() for _, _, label in view.examples.rows[:4]]
