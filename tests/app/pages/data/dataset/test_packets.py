@@ -240,6 +240,11 @@ def test_rows_with_coders_are_left_out_until_they_are_called_back(
     box.setCurrentIndex(1)
     asked.buttons["call back"].click()
     qtbot.waitUntil(lambda: card.text.text() == "Rows with coders: Anna 40.")
+    editing.codebook.menu.aboutToShow.emit()
+    action = editing.codebook.menu.actions()[-1]
+    assert action.text() == f"With coders ({len(reserved.rows)})"
+    action.trigger()
+    assert view.state.indices.tolist() == reserved.rows.tolist()
 
 
 def test_each_label_column_has_its_own_keys_packets_and_agreement(
