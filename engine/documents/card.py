@@ -336,6 +336,13 @@ def _library_notes(
                 "softmax to the number; read the logits of the model instead."
             )
         )
+    if form != "tf1" and head is not None and head.labels_spans:
+        notes.append(
+            phrase(
+                "The pipelines of transformers and transformers.js do not find spans that overlap; "
+                "use the code below."
+            )
+        )
     if form != "tf1" and head is not None and head.reads_tokens and not head.has_labels:
         notes.append(
             phrase(

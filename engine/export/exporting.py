@@ -214,7 +214,9 @@ def _write(folder: Path, loaded: Checkpoint, question: Export, temporary: Path) 
 
 def _check_reloaded(reloaded: Reloaded, loaded: Checkpoint, question: Export) -> bool | None:
     """Raise if labels, heads or weights differ; None if the format has no weights, else True."""
-    if loaded.labels and reloaded.labels != loaded.labels:
+    head = loaded.network.heads.task
+    all_names = () if head is None else head.output_names(loaded.labels)  # of a graph
+    if loaded.labels and reloaded.labels not in (loaded.labels, all_names):
         raise export_error(phrase("its labels differ"))
     if reloaded.heads is not None and reloaded.heads != str(loaded.network.heads):
         raise export_error(phrase("its heads differ"))

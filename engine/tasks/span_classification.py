@@ -67,10 +67,12 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class SpannedRows(Sentences):
-    """Rows with words: `targets` is int64 [S, 4], of each span its row, its first word among those
-    of all rows that have tokens, its length in such words less one, and its label."""
+    """Rows with words: `targets` is int64 [S, 3], of each span its first word among those of all
+    rows that have tokens, its length in such words less one, and its label, row by row."""
 
     spanned: Sequence[SpannedWords] = ()
+    # int64 [rows + 1], the first target of each row
+    target_starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     # int64 [words + 1], of the words of all rows: how many before each have tokens
     kept: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
 
@@ -79,13 +81,13 @@ class SpannedRows(Sentences):
         targets = torch.zeros(count, width, labels, dtype=torch.uint8)
         if self.targets is None:
             return targets
-        bounds = self.kept[self.starts]
         first = 0  # word of the batch
         for row in indices.tolist():
-            a, b = np.searchsorted(self.targets[:, 0], (row, row + 1))
-            _, words, lengths, names = torch.from_numpy(self.targets[a:b]).T
-            targets[words - int(bounds[row]) + first, lengths, names] = 1
-            first += int(bounds[row + 1] - bounds[row])
+            begin, end = self.kept[self.starts[row : row + 2]].tolist()
+            part = self.targets[slice(*self.target_starts[row : row + 2])]
+            words, lengths, names = torch.from_numpy(part).T
+            targets[words - begin + first, lengths, names] = 1
+            first += end - begin
         return targets
 
 
@@ -345,7 +347,6 @@ class SpanClassificationLearner(Learner):
         kept = np.concatenate([[0], np.cumsum(first_tokens >= 0)])
         examples = SpannedRows(
             tokenized,
-            cells=rows.texts,
             first_tokens=first_tokens,
             starts=starts,
             input_starts=input_starts,
@@ -373,21 +374,19 @@ class SpanClassificationLearner(Learner):
                     n=longest,
                 )
             )
-        if rows.tags is not None:
-            examples.targets, long = self._targets(examples)
-            if long:
-                notes.append(
-                    phrase(
-                        "{n:,} span(s) are longer than {words:,} words and cannot be found.",
-                        n=long,
-                        words=self._max_words,
-                    )
+        if rows.tags is not None and (long := self._set_targets(examples)):
+            notes.append(
+                phrase(
+                    "{n:,} span(s) are longer than {words:,} words and cannot be found.",
+                    n=long,
+                    words=self._max_words,
                 )
+            )
         examples.notes = tuple(notes)
         return examples
 
-    def _targets(self, examples: SpannedRows) -> tuple[NDArray[np.int64], int]:
-        """The targets of rows, and the number of spans that are too long.
+    def _set_targets(self, examples: SpannedRows) -> int:
+        """Set the targets of rows, and return the number of spans that are too long.
 
         Raises StudioError if the model knows none of the labels.
         """
@@ -401,10 +400,10 @@ class SpanClassificationLearner(Learner):
                 labels=quote_labels(self._labels),
             )
         self.new_labels = Counter({name: n for name, n in given.items() if name not in ids})
-        targets, long = list[tuple[int, int, int, int]](), 0
+        targets, counts, long = list[tuple[int, int, int]](), [0], 0
         kept, firsts = examples.kept.tolist(), examples.first_tokens
         starts = examples.starts[:-1].tolist()
-        for index, (row, start) in enumerate(zip(examples.spanned, starts, strict=True)):
+        for row, start in zip(examples.spanned, starts, strict=True):
             for span in row.spans:
                 first, last = start + span.start, start + span.end - 1
                 length = kept[last] - kept[first]
@@ -413,12 +412,15 @@ class SpanClassificationLearner(Learner):
                 if length >= self._max_words:
                     long += 1
                 else:
-                    targets.append((index, kept[first], length, ids[span.type]))
-        return np.array(targets, dtype=np.int64).reshape(-1, 4), long
+                    targets.append((kept[first], length, ids[span.type]))
+            counts.append(len(targets))
+        examples.targets = np.array(targets, dtype=np.int64).reshape(-1, 3)
+        examples.target_starts = np.array(counts, dtype=np.int64)
+        return long
 
     def target_counts(self, examples: Examples) -> Counter[str]:
         targets = examples.targets
-        return count_targets(None if targets is None else targets[:, 3], self._labels)
+        return count_targets(None if targets is None else targets[:, 2], self._labels)
 
     def batch(
         self, examples: Examples, indices: np.ndarray, tokenizer: Tokenizer, rng: Generator
@@ -539,7 +541,7 @@ def _predict_known_spans(learner: Learner, train: Rows, rows: Rows) -> TaskPredi
     starts = np.cumsum([0, *(len(row.places) for row in others)])
     examples = SpannedRows(
         tokenized=None,  # type: ignore[arg-type]  # no network reads it
-        targets=None if rows.tags is None else np.zeros((0, 4), np.int64),
+        targets=None if rows.tags is None else np.zeros((0, 3), np.int64),
         first_tokens=np.zeros(int(starts[-1]), dtype=np.int32),
         starts=starts,
         input_starts=starts,

@@ -48,6 +48,7 @@ class Predicted(PreciseAnswer):
     Classes, labels: one entry of `predictions` ranks all of them, those in `predicted` first.
     Multiple choice: one entry of `predictions` ranks the choices.
     Regression: `value`. Token classification: `spans` in text order; every word if tags form none.
+    Span classification: `spans` in text order, an outer one before those in it.
     Question answering: the first of `spans` is the answer in the second text, if `answered`;
     `value` is the probability of no answer.
     """

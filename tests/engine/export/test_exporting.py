@@ -121,6 +121,14 @@ def test_the_tensorflow_format_is_for_bert_only(tmp_path, in_process, family):
     assert run_export(tmp_path).report.weights_equal
 
 
+@pytest.mark.long
+def test_a_graph_of_spans_names_all_outputs(tmp_path, in_process):
+    result = run_export(tmp_path, "span_classification", form="onnx")
+    assert result.report.labels == LABELS
+    names = json.loads((result.folder / "config.json").read_bytes())["id2label"]
+    assert len(names) == 70 and [names[str(n)] for n in range(3)] == [*LABELS]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_head_is_exported(tmp_path, in_process, kind):
     heads, labels = KINDS[kind]

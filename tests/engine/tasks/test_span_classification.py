@@ -20,6 +20,7 @@ from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import recognise
+from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.evaluation.span_classification import report
 from engine.explore.attribution import attribute
@@ -176,6 +177,8 @@ def test_a_text_has_the_same_spans_typed_in_a_file_and_by_command(model, tmp_pat
     assert [read_spans(cell) for cell in tags] == [[(a, b, c) for c, a, b in expected], None]
     assert main(["evaluate", str(out), "--model", str(model)]) == 0
     assert "F1 of nested spans 100.00" in capsys.readouterr().out
+    card = model_card(model, "hf")
+    assert "do not find spans that overlap" in card and "Always predicts one" not in card
     with pytest.raises(StudioError, match="depends on two words"):
         attribute(loaded, Attribute(checkpoint=model, text=text))
 
