@@ -3,14 +3,18 @@
 from types import SimpleNamespace
 
 from PySide6.QtCore import QRect
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtGui import QFontMetricsF, QImage, QPainter
 from PySide6.QtWidgets import QStyleOptionViewItem
 
 from app.pages.data.importing.view import PreviewModel
 from app.results.rows_model import row_columns
+from app.tasks.prediction_view import PredictionInput
+from app.tasks.span_classification import SpansView
+from app.tasks.token_classification import THIN
 from app.theme import CHART, colour
 from app.using.outcome_view import preview_columns
 from app.widgets.tables import ColumnsModel, make_table
+from app.widgets.text.labels import font
 from app.widgets.text.tagged import (
     CHIPS,
     Chip,
@@ -24,6 +28,7 @@ from engine.data.columns.tags import Span
 from engine.data.formats.reading import FirstRows
 from engine.data.formats.rows import Row
 from engine.messages.applying import FirstPredicted
+from engine.messages.explore.prediction import Predicted, SpanPrediction
 from tests.engine.results.rows import tag_rows
 
 WORDS = ("Ann", "Lee", "saw", "Rome")
@@ -57,6 +62,37 @@ def test_true_spans_are_above_and_predicted_ones_below_their_words(qtbot):
     assert len({tint(boxes[3], True), tint(boxes[3], False), plain}) == 3, "another type"
     description = words.accessibleDescription()
     assert description == "true label: Ann Lee PER, Rome LOC; predicted: Ann PER, Rome ORGANISATION"
+
+
+def test_names_of_nested_spans_are_above_each_other(qtbot):
+    words = view(qtbot)
+    flat = words.boxes_at(600)[0].height()
+    outer, inner = Span("ORGANISATION", 0, 4), Span("LOC", 3, 4)
+    words.show_words(WORDS, (outer, inner), (), TYPES)
+    words.resize(600, words.heightForWidth(600))
+    boxes, picture = words.boxes_at(600), words.grab().toImage()
+    assert boxes[0].height() == flat + QFontMetricsF(font("small")).height()
+    left, top = round(boxes[3].left()) + 3, boxes[3].top()
+    name, inside = (picture.pixelColor(left, round(top + y)) for y in (2, flat / 2 - 2))
+    beside = picture.pixelColor(round(boxes[1].left()) + 1, round(top + 2))
+    assert name == beside != inside, "the outer name is above the inner one"
+
+
+def test_nested_spans_of_a_text_are_in_brackets(qtbot):
+    shown, text = SpansView(), "saw University of Rome 😀"
+    qtbot.addWidget(shown)
+    spans = tuple(
+        SpanPrediction(text=text[a:22], start=a, end=22, probability=0.9, label=label)
+        for a, label in ((4, "org"), (18, "loc"))
+    )
+    inputs = PredictionInput(text=text, labels=("loc", "org"))
+    predicted = Predicted(to=1, task="span_classification", tokens=(), spans=spans)
+    shown.show_prediction(predicted, inputs)
+    plain = shown.text.toPlainText().replace(THIN, "_")
+    assert plain == "saw [University of [Rome]_loc]_org 😀"
+    assert shown.verdict.text() == "2 span(s)" and len(shown.bars.shown) == 2
+    shown.show_prediction(predicted.model_copy(update={"spans": spans[:1]}), inputs)
+    assert shown.text.toPlainText().replace(THIN, "_") == "saw University of Rome_org 😀"
 
 
 def test_names_fit_over_their_words_and_lines_wrap(qtbot):
@@ -93,6 +129,18 @@ def test_the_preview_of_an_application_shows_spans():
     ]
     assert shown[0][1].color == shown[1][0].color != shown[0][0].color
     assert columns[1].cell(rows[0], CHIPS) is None
+    spans = (
+        '[{"label": "org", "text": "Uni Rome", "start": 0, "end": 8, "probability": 0.9}, '
+        '{"label": "loc", "text": "Rome", "start": 4, "end": 8, "probability": 0.8}]'
+    )
+    rows = (("Uni Rome", spans), ("a long text", '[{"label": "org", "te…'), ("of", "[]"))
+    preview = FirstPredicted(columns=("text", "spans"), rows=rows, predicted=1)
+    shown = [preview_columns(preview)[1].cell(row, CHIPS) for row in rows]
+    assert [None if row is None else [chip[:2] for chip in row] for row in shown] == [
+        [("Uni Rome", "org"), ("Rome", "loc")],
+        None,  # the cell is cut
+        [],
+    ]
 
 
 def test_cells_of_results_are_painted_as_spans(qtbot):
