@@ -46,6 +46,7 @@ MAPPINGS = {  # unless rows have a text and a label
     QUESTIONS: Mapping(text="text", pair="other", answers="label"),
 }
 COUNTS = {  # unless the labels are classes
+    LEVELS: {"good > warm": 400, "good > bold": 300, "bad": 300},
     LABELS: {"good|long": 500, "good": 300, "long": 200},
     NUMBER: {f"{n / 10}": 20 for n in range(50)},
     CHOICES: {"0": 500, "1": 500},
