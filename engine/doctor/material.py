@@ -93,6 +93,8 @@ def task_data(kind: str) -> tuple[str, Mapping | None]:
         return "questions.json", None
     head = get_head(kind)
     label = "topics" if head.is_multi_label else "score" if head.predicts_numbers else "label"
+    if info.has_levels:
+        label = "{label} > {right}"
     if "endings" in info.reads:
         return "rows.csv", Mapping(text="text", endings=("one", "two"), label="right")
     pair = "other" if "pair" in info.reads else None

@@ -9,12 +9,16 @@ import torch
 from engine import cores
 from engine.cli import main
 from engine.config.tasks import TASKS
+from engine.config.training import HardwareSpec
+from engine.data.columns.fit import dataset_problems
+from engine.data.datasets.store import resolve
 from engine.doctor import checks, material, questions
 from engine.doctor.bench import Bench
 from engine.doctor.checks import Steps
 from engine.doctor.report import Figure, Report, bounded_figure, unbounded_figure
 from engine.errors import StudioError
 from engine.messages.question import Question
+from engine.progress import no_progress
 from engine.worker.answerers import ANSWERERS
 
 
@@ -37,6 +41,14 @@ def test_checks_cover_every_task_and_explore_question():
         kind for kind in ANSWERERS if kind.__module__.startswith("engine.messages.explore.")
     }
     assert covered == expected and all(issubclass(item, Question) for item in covered)
+
+
+def test_the_material_fits_every_task(tmp_path):
+    material.write(tmp_path)
+    for kind in TASKS:
+        job = material.job(kind, tmp_path, HardwareSpec())
+        dataset = resolve(job.data, tmp_path / kind, no_progress, lambda: False, job.task)
+        assert dataset_problems(dataset.stored, job.task) == [], kind
 
 
 def test_a_working_processor_passes_every_check(quick, capsys):
