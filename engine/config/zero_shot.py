@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from engine.config import Spec
 from engine.config.codebook import MAX_LABEL, Code
 from engine.config.problems import broken_rule
-from engine.config.tasks import get_head
+from engine.config.tasks import FIRST_TASK, MULTI_LABEL, get_head
 from engine.errors import StudioError
 from engine.phrases import phrase
 
@@ -81,7 +81,7 @@ class Described(Spec):
     @property
     def task(self) -> str:
         """The task whose predictions have this form."""
-        return "multi_label" if self.several else "text_classification"
+        return MULTI_LABEL if self.several else FIRST_TASK
 
     @property
     def hypotheses(self) -> tuple[str, ...]:

@@ -50,10 +50,7 @@ class DescribedPredictor:
     def predict(self, rows: Rows, progress: ProgressCallback = no_progress) -> list[Record]:
         """Predict a record for each row, in order; that of a row without text has no prediction."""
         texts = joined_texts(rows)
-        keys = [
-            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            for text in texts
-        ]
+        keys = [_key(text) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
         found = dict(zip(new, self._scorer.probabilities([*new.values()], progress), strict=True))
         p = np.stack([found[key] if key in found else self._known[key] for key in keys])

@@ -81,6 +81,8 @@ def added_layers() -> Iterator[tuple[str, Head]]:
 
 ORDINAL = next(kind for kind, head in heads() if head.is_ordinal)
 """The task of ordered labels."""
+MULTI_LABEL = next(kind for kind, head in heads() if head.is_multi_label)
+"""The task of any number of labels."""
 HIERARCHICAL = next(kind for kind, task in TASKS.items() if task.info.has_levels)
 """The task of labels that are paths."""
 POOLING = next(kind for kind, head in heads() if head.pools)

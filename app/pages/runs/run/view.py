@@ -20,7 +20,8 @@ from app.pages.runs.run.reproducibility_tab import ReproducibilityState, Reprodu
 from app.pages.runs.run.rows_tab import RowsTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.sentences_tab import SentencesTab
-from app.pages.runs.run.smaller import SmallerDialog, SmallerState
+from app.pages.runs.run.smaller import SmallerDialog
+from app.pages.runs.run.smaller_state import SmallerState
 from app.pages.runs.run.state import RunState
 from app.results.comparison import ResultFile
 from app.results.evaluating import results_of_run
