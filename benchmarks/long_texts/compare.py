@@ -267,12 +267,16 @@ def table(lines: list[dict[str, Any]]) -> Iterator[str]:
         for aggregate, score in line["scores"].items():
             way = f"{line['way']}, {aggregate}" if aggregate else line["way"]
             found[way, line["data"]].append(100 * score)
-            if line["data"] == DATA[0]:
-                spent[way].append(line["cpu"])
+            spent[way].append(line["cpu"])
     yield harness.table_head("way", *(f"{name}, accuracy in %" for name in DATA), "training, CPU s")
     for way in dict.fromkeys(way for way, _ in found):
-        cells = [harness.median_range(found[way, name], ".1f") for name in DATA if found[way, name]]
-        yield harness.table_row((way, *cells, harness.median_range(spent[way], ".0f")))
+        cells = [found[way, name] for name in DATA]
+        yield harness.table_row((way, *map(_cell, cells), _cell(spent[way])))
+
+
+def _cell(values: list[float]) -> str:
+    """Median, range and number of values."""
+    return f"{harness.median_range(values, '.0f')}, {len(values)}" if values else "missing"
 
 
 def passages(arguments: list[str]) -> None:

@@ -93,7 +93,7 @@ class FewLabels(NamedTuple):
 
 
 FEW_LABELS = (
-    FewLabels(8, fine_tuning=(1, 25), linear=(-2, 11), sets=3),
+    FewLabels(8, fine_tuning=(1, 34), linear=(-2, 21), sets=3),
     FewLabels(16, fine_tuning=(1, 40), linear=(-6, 26), sets=6),
     FewLabels(64, fine_tuning=(1, 23), linear=(0, 20), sets=5),
 )
