@@ -11,6 +11,7 @@ read the CPU seconds rather than the clock.
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -152,25 +153,31 @@ def run(*arguments: object) -> Usage:
     """Run Python to its end and sample its memory every half second."""
     import psutil
 
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), _children_cpu()
     process = subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         stdout=subprocess.PIPE,
         text=True,
         cwd=harness.PROJECT,
     )
-    watched, memory, cpu = psutil.Process(process.pid), list[float](), 0.0
+    watched, memory, output = psutil.Process(process.pid), list[float](), ""
     while True:
         try:
             output, _ = process.communicate(timeout=0.5)
             break
         except subprocess.TimeoutExpired:
             memory.append(watched.memory_info().rss / 1e6)
-            cpu = sum(watched.cpu_times()[:2])
+    cpu = _children_cpu() - cpu
     if process.returncode:
         sys.exit(f"{arguments[:3]} ended with {process.returncode}")
     early = memory[len(memory) // 4] if memory else 0.0
     return Usage(time.perf_counter() - began, cpu, early, max(memory, default=0.0), output)
+
+
+def _children_cpu() -> float:
+    """CPU seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def window(arguments: list[str]) -> None:
