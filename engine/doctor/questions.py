@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from engine.config.zero_shot import describe
 from engine.doctor.material import OTHER, TEXT
 from engine.files.regular_file import check_regular
 from engine.messages.explore.attention import Attend, Measure, ShowQueryKey
@@ -125,8 +126,8 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield FindWords(**many, **word)
     yield SaveWordVectors(**many, word="film", file=scratch / "film.npy")
     near: dict[str, Any] = {"checkpoint": models.sentences, "data": models.data, "part": "train"}
-    described = {"checkpoint": models.sentences, "descriptions": ("dogs: about a dog", "films")}
-    yield PredictByDescriptions.model_validate(described | {"text": TEXT})
+    described = describe(("dogs: about a dog", "films"))
+    yield PredictByDescriptions(checkpoint=models.sentences, described=described, text=TEXT)
     yield EncodeRows(**near, file=scratch / "rows.npy")
     yield FindNearest(**near, file=scratch / "rows.npy", text=TEXT, top=5)
 
