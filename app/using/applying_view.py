@@ -234,9 +234,11 @@ class OptionsView(QWidget):
 
     def _show_rows(self) -> None:
         choices = self._state.row_choices()
-        self.rows.clear()
-        for rows, count in choices.items():
-            self.rows.addItem(self._rows_text(rows, count), rows)
+        texts = [self._rows_text(rows, count) for rows, count in choices.items()]
+        if [self.rows.itemText(n) for n in range(self.rows.count())] != texts:  # the list is open
+            self.rows.clear()
+            for text, rows in zip(texts, choices, strict=True):
+                self.rows.addItem(text, rows)
         if self._state.rows in choices:
             self.rows.setCurrentIndex(list(choices).index(self._state.rows))
         self.rows.setVisible(self._state.stored is not None)

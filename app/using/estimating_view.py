@@ -188,12 +188,17 @@ class EstimateDialog(Dialog):
             box.setEnabled(bool(state.columns))
         if request is None:
             return
-        self.what.clear()
-        self.what.addItem(self.tr("Proportion of each label"), (EACH, ""))
-        self.what.addItem(self.tr("Mean"), (MEAN, ""))
-        for label in state.labels:
-            text = self.tr("Proportion of “{0}”").format(visible(label[:NAME_CHARACTERS]))
-            self.what.addItem(text, ("", label))
+        template = self.tr("Proportion of “{0}”")
+        labels = {template.format(visible(x[:NAME_CHARACTERS])): ("", x) for x in state.labels}
+        items = {
+            self.tr("Proportion of each label"): (EACH, ""),
+            self.tr("Mean"): (MEAN, ""),
+            **labels,
+        }
+        if [self.what.itemText(n) for n in range(self.what.count())] != [*items]:  # it may be open
+            self.what.clear()
+            for text, what in items.items():
+                self.what.addItem(text, what)
         is_mean = request.is_mean or (state.table is not None and not state.table.is_share)
         chosen_what = (MEAN if is_mean else EACH, "")
         if request.share_of is not None:
