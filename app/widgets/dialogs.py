@@ -51,14 +51,14 @@ class Dialog(QDialog):
         has_size = self.testAttribute(Qt.WidgetAttribute.WA_Resized)
         if layout is not None and layout.hasHeightForWidth() and not has_size:
             size = QSize(size.width(), layout.totalHeightForWidth(size.width()))
-            QTimer.singleShot(0, self, self._grow)
+            QTimer.singleShot(0, self, self.grow)
         resize_within(self, size)
         if not _is_field(self.focusWidget()):
             self._focus_first_field()
         super().showEvent(event)  # places the dialog, which needs the size
 
-    def _grow(self) -> None:
-        """Make room for controls that needed another row once they had a width."""
+    def grow(self) -> None:
+        """Make room for controls that need another row, as texts that arrived later."""
         layout = self.layout()
         if layout is not None:
             for area in self.findChildren(FitArea):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app import background
@@ -148,6 +149,8 @@ class ExportFields(QWidget):
     def _show_sentence(self, sentence: str) -> None:
         self.losses.setText(translated(sentence))
         self.losses.setVisible(bool(sentence))
+        if isinstance(dialog := self.window(), Question):
+            QTimer.singleShot(0, dialog, dialog.grow)  # once the texts are laid out
 
     def _show_problem(self, error: BaseException) -> None:
         self._show_sentence(background.as_studio_error(error).phrase)

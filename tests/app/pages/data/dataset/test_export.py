@@ -9,6 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from app.pages.data.dataset.exporting import ExportFields
 from app.widgets import dialogs
 from app.widgets.dialogs import Question
+from app.widgets.screen import FitArea
 from app.widgets.table_menu import copy_rows, export_table, selected_rows
 from app.widgets.tables import Column, ColumnsModel, make_table
 from tests.app.pages.data.dataset.test_view import PATIENCE, open_view
@@ -80,6 +81,8 @@ def test_all_rows_are_exported_whatever_is_listed(qtbot, view, tmp_path, monkeyp
     (tmp_path / "reviews.csv").touch()
     fields, button = export_with(qtbot, view)
     assert fields.path == tmp_path / "reviews 2.csv", "no file is replaced unasked"
+    bar = fields.window().findChild(FitArea).verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() == 0)  # the dialog makes room for its texts
     fields.choose_file.click()
     assert fields.path == file and fields.file.text().startswith("whole.csv in ")
     button.click()
