@@ -1,22 +1,31 @@
 """Two coders and no server, in real windows: from raw answers to agreed labels.
 
 The owner of the answers and each coder have a home of their own; packets go from one to another.
-With --long, they are 3,000 real questions, and a model is trained on the labels.
+With --long, they are 3,000 real questions, a model is trained on the labels and applied to the
+rest, the numbers of questions are estimated by month, and the rows are exported.
 """
 
 import csv
+import json
 import random
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from python_calamine import CalamineWorkbook
 
 from benchmarks import harness
 from engine.data.columns.coders import Codings
 from engine.data.datasets.decisions import dataset_codings
 from engine.data.datasets.packets import read_packet
 from engine.data.datasets.store import open_dataset
+from engine.data.formats.reading import read as read_table
+from engine.data.formats.reading import recognise
+from engine.data.formats.sources import split_files
 from engine.files.home import Home
 from engine.results.agreement import agreement
 from tests.end_to_end.test_circle_window import BAD, GOOD
@@ -44,16 +53,20 @@ class Answers(NamedTuple):
     codebook: dict[str, str]
     each: int
     overlap: int
+    has_truth: bool = False  # the labels are in a column that nobody uses before the end
 
     def write(self, folder: Path) -> None:
-        """The answers without their labels, each with a month, and the codebook."""
+        """The answers, each with a month, and the codebook."""
         with (folder / "answers.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["id", "month", "text"])
-            for n, (text, _) in enumerate(self.rows):
-                writer.writerow([n, f"2026-{1 + n * 12 // len(self.rows):02d}", text])
+            writer.writerow(["id", "month", "text", *(["truth"] if self.has_truth else [])])
+            for n, (text, label) in enumerate(self.rows):
+                writer.writerow([n, self.month(n), text, *([label] if self.has_truth else [])])
         with (folder / "codebook.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([("label", "definition"), *self.codebook.items()])
+
+    def month(self, row: int) -> str:
+        return f"2026-{1 + row * 12 // len(self.rows):02d}"
 
 
 def made_up() -> Answers:
@@ -77,7 +90,7 @@ def real(assets: Path) -> Answers:
     ]
     rows = rng.sample([*dict(pairs).items()], 3_000)
     rows.sort(key=lambda row: (row[1] == "NUM") * 0.5 + rng.random())  # more of them later
-    return Answers(rows, MEANINGS, 300, 100)
+    return Answers(rows, MEANINGS, 300, 100, has_truth=True)
 
 
 OPEN = """
@@ -90,6 +103,12 @@ OPEN = """
     wait 1
     type {files}
     wait 1
+    key Return
+"""
+NO_LABEL = """
+    window "BERT Studio"
+    click "combo box:truth"
+    key Home
     key Return
 """
 BEGIN = """
@@ -177,8 +196,64 @@ TRAIN = """
     click "page tab:Results"
     expect "label:Human ceiling: one coder against another*" 120
     shot results.png
-    quit
 """
+APPLY = """
+    click "page tab:Use it" "push button:Apply…"
+    click "push button:Apply…"
+    window Apply
+    expect "Rows without a label*" 120
+    click "combo box:Rows without a label*"
+    key Home
+    key Return
+    expect "combo box:New data set, for correction"
+    expect "label:The first rows as they will be written*" 120
+    shot apply.png
+    click "push button:Apply" "push button:Corrected estimates…" 240
+    shot applied.png
+"""
+ESTIMATE = """
+    click "push button:Corrected estimates…"
+    window "Corrected estimates"
+    expect "table:Estimates" 60
+    click "combo box:Proportion of each label"
+    key End
+    key Return
+    click "combo box:none"
+    type "month"
+    key Return
+    expect "2026-01 · NUM" 60
+    shot estimates.png
+    click "Copy or save this figure"
+    key v
+    window Save
+    type "{folder}/estimates.csv"
+    wait 1
+    key Return
+    window "Corrected estimates"
+    key Escape
+    window Apply
+    click "push button:Open the data set"
+    window "BERT Studio"
+    expect "push button:Export…" 60
+"""
+EXPORT = """
+    click "push button:Export…"
+    window "Export the data set"
+    type "{format}"
+    expect "label:answers-predicted{suffix} in *"
+    shot export{suffix}.png
+    key Return
+    window "BERT Studio"
+    expect "label:Saved as {folder}/answers-predicted{suffix}.*" 120
+"""
+FORMATS = {  # the first word in the dialog, and the end of the name
+    "CSV": ".csv",
+    "Excel": ".xlsx",
+    "Parquet": ".parquet",
+    "JSON": ".jsonl",
+    "Hugging": "",
+    "spaCy": ".spacy.json",
+}
 
 
 def drive(steps: str, folder: Path, home: str, **values: object) -> None:
@@ -205,11 +280,21 @@ def code_packets(folder: Path, answers: Answers) -> dict[str, dict[str, str]]:
     return codes
 
 
+def to_the_end() -> str:
+    """Train, apply the model to the rest, estimate by month, and export in each format."""
+    exports = (
+        EXPORT.replace("{format}", name).replace("{suffix}", suffix)
+        for name, suffix in FORMATS.items()
+    )
+    return "".join((TRAIN, APPLY, ESTIMATE, *exports, "\n    quit\n"))
+
+
 def begin(folder: Path, answers: Answers) -> dict[str, dict[str, str]]:
     """From the raw answers to the packets that came back."""
     answers.write(folder)
     sizes = {"rows": f"{len(answers.rows):,}", "each": answers.each, "overlap": answers.overlap}
-    drive(OPEN + BEGIN, folder, "owner", files="answers.csv", **sizes)
+    steps = OPEN + (NO_LABEL if answers.has_truth else "") + BEGIN
+    drive(steps, folder, "owner", files="answers.csv", **sizes)
     return code_packets(folder, answers)
 
 
@@ -221,11 +306,14 @@ def test_two_coders_agree_on_labels_without_a_server(tmp_path):
 
 
 @pytest.mark.long
-def test_questions_are_coded_and_a_model_is_compared_with_the_coders(assets, tmp_path):
+@pytest.mark.timeout(1_800)
+def test_questions_become_labels_a_model_estimates_and_files(assets, tmp_path):
     answers = real(assets)
     codes = begin(tmp_path, answers)
-    take_in(tmp_path, codes, TRAIN)
+    take_in(tmp_path, codes, to_the_end())
     check_version(tmp_path, answers, codes)
+    check_estimates(tmp_path, answers)
+    check_exports(tmp_path, answers)
 
 
 def take_in(folder: Path, codes: dict[str, dict[str, str]], rest: str) -> None:
@@ -261,3 +349,95 @@ def compare_agreement(codings: Codings, first: list[str], second: list[str]) -> 
     assert figures["agreement"].value == pytest.approx(accuracy_score(first, second), abs=1e-9)
     assert figures["cohen"].value == pytest.approx(cohen_kappa_score(first, second), abs=1e-9)
     assert figures["alpha"].value == pytest.approx(AnnotationTask(lines).alpha(), abs=1e-9)
+
+
+def check_estimates(folder: Path, answers: Answers) -> None:
+    """The true values of all months are next to the estimates, and most intervals have them."""
+    with (folder / "estimates.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    months = [answers.month(n) for n in range(len(answers.rows))]
+    assert [line["period"] for line in lines] == ["", *sorted({*months})]
+    covered = 0
+    for line in lines:
+        given = [
+            label == line["label"]
+            for month, (_, label) in zip(months, answers.rows, strict=True)
+            if line["period"] in ("", month)
+        ]
+        truth = float(line["truth"])
+        assert truth == pytest.approx(np.mean(given), abs=1e-9)
+        covered += float(line["low"]) <= truth <= float(line["high"])
+    assert covered >= len(lines) - 3  # each one with a probability of 95 %
+
+
+def check_exports(folder: Path, answers: Answers) -> None:
+    """All rows are read back from each format, by this program and by another library."""
+    version = open_dataset(Home(folder / "owner").datasets / "answers-predicted" / "1")
+    names = ("id", "month", "text", "truth", "Anna", "Ben", "predicted_label")
+    columns = [version.column(name).to_pylist() for name in names]
+    expected = sorted(zip(*columns, strict=True))
+    assert [text for _, _, text, *_ in expected] == [
+        answers.rows[int(number)][0] for number, *_ in expected
+    ]
+    for suffix in FORMATS.values():
+        path = folder / f"answers-predicted{suffix}"
+        for read in (read_here, read_elsewhere):
+            rows = read(path)
+            predicted = "predicted_label" if "predicted_label" in rows[0] else "label"
+            found = [tuple(str(row[n] or "") for n in (*names[:-1], predicted)) for row in rows]
+            assert sorted(found) == expected, f"{path.name}: {read.__name__}"
+
+
+def read_here(path: Path) -> list[dict[str, Any]]:
+    """The rows of exported files as this program reads them."""
+    found = []
+    for files in split_files(path).sources.values():
+        for file in files:
+            table = read_table(file, recognise(file).reading)
+            found += [dict(zip(table.columns, row.cells, strict=True)) for row in table]
+    return found
+
+
+def read_elsewhere(path: Path) -> list[dict[str, Any]]:
+    """The rows of exported files as the library of their format reads them."""
+    match "".join(path.suffixes):
+        case ".csv":
+            with path.open(encoding="utf-8", newline="") as file:
+                return list(csv.DictReader(file))
+        case ".xlsx":
+            head, *rows = CalamineWorkbook.from_path(path).get_sheet_by_index(0).to_python()
+            return [dict(zip(map(str, head), row, strict=True)) for row in rows]
+        case ".parquet":
+            rows_: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+            return rows_
+        case ".jsonl":
+            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        case "":
+            return read_hugging_face(path)
+        case _:
+            return read_spacy(path)
+
+
+def read_hugging_face(path: Path) -> list[dict[str, Any]]:
+    if find_spec("datasets") is None:  # then by the library that it reads with
+        files = sorted(path.glob("*/*.arrow"))
+        return [row for file in files for row in pa.ipc.open_stream(file).read_all().to_pylist()]
+    from datasets import load_from_disk
+
+    return [row for part in load_from_disk(str(path)).values() for row in part]
+
+
+def read_spacy(path: Path) -> list[dict[str, Any]]:
+    """Documents with the most probable category as “label”."""
+    documents = json.loads(path.read_text(encoding="utf-8"))
+    if find_spec("spacy") is not None:
+        from spacy.tokens import Doc
+        from spacy.vocab import Vocab
+
+        for document in documents:  # spaCy leaves out the other columns
+            read = Doc(Vocab()).from_json(document)
+            document |= {"text": read.text, "cats": read.cats}
+    return [
+        {**doc["user_data"], "text": doc["text"], "label": max(doc["cats"], key=doc["cats"].get)}
+        for doc in documents
+    ]
