@@ -129,7 +129,7 @@ BEGIN = """
     expect "label:{rows} rows have no label; *" 600
     wait 1
     shot suggested.png
-    click "push button:Hand out…"
+    click "push button:Hand out…" "label:Hand rows out"
     window "Hand rows out"
     type "Anna, Ben"
     click "spin button:Rows for each coder"
@@ -177,7 +177,7 @@ TAKE_IN = """
     expect "label:Agreement of coders" 120
     wait 1
     shot agreement.png
-    click "push button:Decide*"
+    click "push button:Decide*" "label:Rows in dispute: press*"
     wait 1
     shot disputed.png
     {decisions}
