@@ -108,6 +108,9 @@ class Wrap(QLayout):
 
     def setGeometry(self, rect: QRect) -> None:
         super().setGeometry(rect)
+        for item, _ in self._items:
+            if _is_left_out(item):  # it would cover others with the size that it has
+                item.setGeometry(QRect(rect.topLeft(), QSize(0, 0)))
         boxes = self._boxes(rect.width())
         for item, box in boxes:
             item.setGeometry(box.translated(rect.topLeft()))

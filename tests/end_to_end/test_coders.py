@@ -129,7 +129,7 @@ BEGIN = """
     expect "label:{rows} rows have no label; *" 600
     wait 1
     shot suggested.png
-    click "push button:Hand out…" "label:Hand rows out"
+    click "push button:Hand out…"
     window "Hand rows out"
     type "Anna, Ben"
     click "spin button:Rows for each coder"

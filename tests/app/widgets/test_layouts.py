@@ -3,6 +3,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QSplitter, QWidget
 
 from app.widgets import layouts
 from app.widgets.drawing import flow
+from app.widgets.text.wrapping import WrapArea
 
 
 def test_items_keep_their_order_stretch_spacing_and_margins(qtbot):
@@ -79,3 +80,15 @@ def test_buttons_wrap_into_rows_that_are_never_squeezed(qtbot):
     qtbot.waitUntil(lambda: parts[3].geometry().center().y() // 10 > narrow[-1])
     hidden.hide()
     assert len(set(tops(900))) == 1, "and back"
+
+
+def test_parts_around_hidden_widgets_cover_no_others(qtbot):
+    area, shown, hidden = WrapArea(), QPushButton("Hand out"), QPushButton("Call back")
+    area.add(shown)
+    area.add(hidden)
+    hidden.hide()
+    qtbot.addWidget(area)
+    area.resize(300, 40)
+    with qtbot.waitExposed(area):
+        area.show()
+    assert area.childAt(shown.mapTo(area, shown.rect().center())) is shown
