@@ -186,7 +186,7 @@ def _is_read(index: Any) -> bool:
 
 def _list_with_suggestions(view: Any) -> None:
     """A list as if a model had answered; rankings while rows are labelled are answered, too."""
-    from engine.messages.labelling import LabelsSuggested, Suggestion
+    from engine.messages.labelling import LabelsSuggested, Suggestion, SuggestLabels
 
     editing = view.editing
     rows = np.random.default_rng(1).permutation(editing.state.unlabelled())[:1_000].tolist()
@@ -194,10 +194,11 @@ def _list_with_suggestions(view: Any) -> None:
     answer = LabelsSuggested(suggestions=found, rows=len(rows), learns=True)
     studio = view._studio
 
-    def answered(_question: Any, done: Any, *_: Any) -> Any:
+    def answered(question: Any, done: Any, *_: Any) -> Any:
         from PySide6.QtCore import QTimer
 
-        QTimer.singleShot(0, lambda: done(answer))
+        if isinstance(question, SuggestLabels):
+            QTimer.singleShot(0, lambda: done(answer))
         return _Worker()
 
     studio.one_time_worker = answered

@@ -1,4 +1,4 @@
-"""Result of applying a model: where it is, counts of labels, and the least certain rows."""
+"""Result of applying a model: its file, counts of labels, and the least certain rows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -46,7 +46,7 @@ def cut_heads(loaded: Checkpoint, heads: int, sample: Iterable[Input]) -> Checkp
 
 
 class _Cuts:
-    """What stays of each parameter."""
+    """Keeps the chosen heads and hidden dimensions of each parameter."""
 
     def __init__(self, heads: dict[str, Tensor], dimensions: Tensor, head_size: int) -> None:
         """`heads` by the name of an attention module."""

@@ -53,7 +53,7 @@ class Answers(NamedTuple):
     codebook: dict[str, str]
     each: int
     overlap: int
-    has_truth: bool = False  # the labels are in a column that nobody uses before the end
+    has_truth: bool = False  # a column has the labels, used at the end only
 
     def write(self, folder: Path) -> None:
         """The answers, each with a month, and the codebook."""

@@ -168,8 +168,7 @@ class EditingPart(QObject):
         self.state.reserved.read()
 
     def _show_editor(self) -> None:
-        """Show the part of the page where a row is labelled: words, spans or answers; else its
-        details."""
+        """Show the words, spans or answers of a row for labelling; its details in other tasks."""
         mapping, has_spans = self._data.spec.mapping, self._data.spec.has_text_spans
         self.answers.setVisible(mapping.answers is not None)
         self.words_area.setFixedHeight(px(SPANS_HEIGHT if has_spans else WORDS_HEIGHT))
